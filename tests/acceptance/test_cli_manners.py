@@ -106,7 +106,7 @@ def test_leaving_a_cancelled_run_says_what_becomes_of_it(
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "is being cancelled; `ork tick` finishes it" in said
-    assert "goes on" not in said
+    assert "continues" not in said
     wait_until(lambda: ork("tick").returncode == 0 and shown(ork)["status"] == "cancelled")
 
 

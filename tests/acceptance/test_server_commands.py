@@ -160,7 +160,7 @@ def test_leaving_a_watch_leaves_the_run_alone(far: Far, held: str) -> None:
     assert watching.stderr is not None
     watching.stderr.readline()
     watching.send_signal(signal.SIGINT)
-    assert "goes on" in watching.communicate(timeout=60)[1]
+    assert "continues" in watching.communicate(timeout=60)[1]
     assert (watching.returncode, far.status(held)) == (130, "running")
 
 
@@ -235,9 +235,9 @@ def test_backfill_with_progress_limit_and_a_pause(far: Far) -> None:
     assert "5 times are left" in limited.stdout
     waiting = far.start(*times, "--max-active", "2")
     assert waiting.stderr is not None
-    assert waiting.stderr.readline() == "2 of 6 times have their runs, 2 go on\n"
+    assert waiting.stderr.readline() == "2 of 6 times have their runs, 2 unfinished\n"
     waiting.send_signal(signal.SIGINT)
-    assert "the same command goes on" in waiting.communicate(timeout=60)[1]
+    assert "the same command continues" in waiting.communicate(timeout=60)[1]
     assert waiting.returncode == 130
     assert len(far.json("runs", "--workflow", "held_daily")["runs"]) == 2
     (far.folder / "go").touch()

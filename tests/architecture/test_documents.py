@@ -11,6 +11,7 @@ import pytest
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6}\s+(.*)$", re.M)
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
+NAMED_FILE = re.compile(r"`([\w/]+\.py)`")
 TREE = Path(__file__).resolve().parents[2]
 
 
@@ -42,6 +43,19 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.name}: {link}"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/contributing.md", "docs/workers.md"])
+def test_every_file_that_is_named_exists(page: str) -> None:
+    """A file may be named by the end of its path, where the text around it says in which folder it is."""
+    files = [
+        "/" + str(path.relative_to(TREE))
+        for folder in ("src", "tests", "perf")
+        for path in (TREE / folder).rglob("*.py")
+    ]
+    named = NAMED_FILE.findall((TREE / page).read_text())
+    assert named
+    assert [name for name in named if not any(file.endswith("/" + name) for file in files)] == []
 
 
 def test_every_page_is_listed_in_the_index() -> None:

@@ -1,4 +1,5 @@
-"""Every state store, opened the same way. A new store joins with one line in `STORES`."""
+"""Every state store, opened the same way. A new one joins with one entry in `STORES`. Object stores are in object_stores.py,
+executors in test_executors.py."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from _pytest.mark import ParameterSet
 from ork.state.memory import MemoryStore
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
+from tests.conformance.object_stores import OBJECT_STORES, Open
 from tests.pgbouncer import Bouncer, bouncer_or_skip
 from tests.postgres import server_or_skip, template
 
@@ -157,3 +159,10 @@ def waiting_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S
 @pytest.fixture
 def store(stores: Stores) -> StateStore:
     return stores.open()
+
+
+@pytest.fixture(params=OBJECT_STORES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the object store under test, as often as it is called."""
+    with OBJECT_STORES[request.param](tmp_path) as open_store:
+        yield open_store

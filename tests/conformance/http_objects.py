@@ -10,7 +10,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.keyed import KeyedDocuments
-from ork.objects.memory import MemoryObjects, checked
+from ork.objects.layout import checked_key
+from ork.objects.memory import MemoryObjects
 
 
 class HttpObjects(KeyedDocuments):
@@ -47,12 +48,12 @@ class HttpObjects(KeyedDocuments):
         return self._ask("GET", "?prefix=" + quote(prefix))[1].decode().split()
 
     def delete(self, prefix: str) -> None:
-        self._ask("DELETE", checked(prefix))
+        self._ask("DELETE", checked_key(prefix))
 
     def _ask(
         self, method: str, key: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, int]:
-        path = key if key.startswith("?") else quote(checked(key))
+        path = key if key.startswith("?") else quote(checked_key(key))
         connection = http.client.HTTPConnection(self._address, timeout=10)
         try:
             connection.request(method, "/" + path, body, headers or {})

@@ -1,49 +1,21 @@
-"""The contract for an attempt's documents, sentence by sentence, for every store there is."""
+"""The contract for an attempt's documents, sentence by sentence, for every store in object_stores.py."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.journaled import JournaledObjects
 from ork.objects.keyed import STATUS_LIMIT, KeyedDocuments
-from ork.objects.local import LocalObjects
 from ork.objects.memory import MemoryObjects
 from ork.objects.references import attempt_of_output, output_reference, shared_reference
-from tests.conformance.http_objects import HttpObjects, serve_objects
+from tests.conformance.object_stores import Open
 
 ONE, TWO, OTHER = "run1/load/0/1", "run1/load/0/2", "run2/load.x/7/1"
-Open = Callable[[], AttemptDocuments]
-
-
-@pytest.fixture(params=["files", "files, full", "journal", "journal, full", "memory", "http"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the same store again and again, as each process does for itself."""
-    kind, _, durability = request.param.partition(", ")
-    root = str(tmp_path / "objects")
-    if kind == "files":
-        return lambda: LocalObjects(root, durability or "normal")
-    if kind == "journal":
-        return lambda: JournaledObjects(root, durability or "normal")
-    if kind == "memory":
-        memory = MemoryObjects()
-        return lambda: memory
-    url = request.getfixturevalue("object_server")
-    return lambda: HttpObjects(url)
-
-
-@pytest.fixture
-def object_server() -> Iterator[str]:
-    server, url = serve_objects()
-    yield url
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""What every executor promises, asked of each of them. A new one joins with a subject in `SUBJECTS`."""
+"""What every executor promises, asked of each of them. A new one joins with one entry in `SUBJECTS`: a `CommandSubject`, if it
+runs commands on this machine, else a subject of its own."""
 
 from __future__ import annotations
 
@@ -10,45 +11,58 @@ from typing import Any, Protocol
 
 import pytest
 
-from ork.executors.executor import Executor, LaunchOrder, Presence
+from ork.executors.executor import Executor, LaunchOrder, Presence, StatusCallback
+from ork.executors.local import LocalExecutor
+from ork.model.ids import AttemptKey
 from ork.model.record import replaced
 from ork.model.task import Attempt
+from ork.model.workflow import Isolation
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.opening import open_objects
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.faults import Process
 from tests.docker import Daemon, busybox, daemon_or_skip, own_daemon
 from tests.integration.dock import Dock
-from tests.integration.workshop import Workshop
+from tests.integration.workshop import ENDS, Workshop
 from tests.unit.testing.stage import Stage
 
 
 class Subject(Protocol):
-    """One attempt that takes long, and executors that may be asked about it."""
+    """An executor under test, and an order for an attempt that runs until it is stopped."""
 
     executor: Executor
     order: LaunchOrder
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What comes of a call."""
+        """Runs a coroutine of an executor, and returns its result."""
 
     def let_pass(self) -> None:
-        """A moment, in which things happen."""
+        """Lets a short time pass, in which processes, threads and callbacks run."""
 
     def starts(self) -> int:
         """How often user code of the attempt was started."""
 
     def successor(self) -> Executor:
-        """Of another scheduler in the same place, as if this one had died."""
+        """The executor of another scheduler in the same place, as if the first had died."""
 
     def seen_elsewhere(self) -> Presence:
-        """What an executor answers that is on another machine, or has another engine."""
+        """What `find` returns for the attempt on another machine, or with another engine."""
 
-    def close(self) -> None: ...
+    def short_order(self) -> LaunchOrder:
+        """An order for another attempt, which prints `out` and exits with 7. Skips the test where nothing can be printed."""
+
+    def result(self, attempt: Attempt) -> tuple[int, bytes] | None:
+        """Exit code and log of an attempt, as its documents have them; None until it has ended."""
+
+    def close(self) -> None:
+        """Stops and removes everything that is left."""
 
 
 class OnLoop:
-    """For executors that live on an event loop."""
+    """For real executors, which need an event loop. The workshop has the object store, and signs specs as a scheduler does."""
 
-    def __init__(self) -> None:
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
         self._loop = asyncio.new_event_loop()
         self._opened: list[Executor] = []
 
@@ -57,6 +71,10 @@ class OnLoop:
 
     def let_pass(self) -> None:
         self.do(asyncio.sleep(0.05))
+
+    def result(self, attempt: Attempt) -> tuple[int, bytes] | None:
+        status = self._shop.status(attempt)
+        return (status["exit_code"], self._shop.log(attempt)) if status and status["state"] in ENDS else None
 
     def close(self) -> None:
         for executor in self._opened:
@@ -72,36 +90,61 @@ async def _all_over(tasks: Collection[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class LocalSubject(OnLoop):
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._shop = Workshop(folder)
-        self.executor: Executor = self._shop.executor
-        self._opened.append(self.executor)
-        self.order = self._shop.order(self._shop.attempt(), argv=["sh", "-c", "echo x >> starts; exec sleep 600"])
+class CommandSubject(OnLoop):
+    """For an executor that runs commands on this machine. `make` returns one, as each scheduler would make it, from the
+    attempts' documents and an empty folder. `elsewhere` turns the external name of an attempt into one of another machine."""
+
+    def __init__(
+        self, folder: Path, make: Callable[[AttemptDocuments, Path], Executor], elsewhere: Callable[[str], str]
+    ) -> None:
+        super().__init__(Workshop(folder))
+        self._folder, self._make, self._elsewhere = folder, make, elsewhere
+        self.executor = self.successor()
+        self.order = self._command("echo x >> starts; exec sleep 600", "work")
 
     def starts(self) -> int:
         began = self._shop.root / "starts"
         return len(began.read_text().split()) if began.exists() else 0
 
     def successor(self) -> Executor:
-        self._opened.append(Workshop(self._shop.root.parent).executor)
+        self._opened.append(self._make(open_objects(self._shop.objects.url), self._folder))
         return self._opened[-1]
 
     def seen_elsewhere(self) -> Presence:
-        kind, _, rest = self.order.attempt.external_name.split(":", 2)
-        other = replaced(self.order.attempt, external_name=f"{kind}:another-machine:{rest}")
+        attempt = self.order.attempt
+        other = replaced(attempt, external_name=self._elsewhere(attempt.external_name))
         return presence(self, self.executor, other)
+
+    def short_order(self) -> LaunchOrder:
+        return self._command("sleep 1; echo out; exit 7", "short")
+
+    def _command(self, script: str, task: str) -> LaunchOrder:
+        attempt = self._shop.attempt(task)
+        attempt = replaced(attempt, executor=self.executor.name, external_name=self.executor.name_for(attempt.key))
+        return self._shop.order(attempt, argv=["sh", "-c", script], news=self.executor.status_address)
+
+    def close(self) -> None:
+        self.do(self.executor.stop([self.order.attempt], at_once=True))
+        super().close()
+
+
+def _local(documents: AttemptDocuments, folder: Path) -> Executor:
+    return LocalExecutor("python", documents, news_dir=str(folder), isolation=Isolation.FORK)
+
+
+def _on_another_machine(local_name: str) -> str:
+    kind, _, rest = local_name.split(":", 2)
+    return f"{kind}:another-machine:{rest}"
 
 
 class DockerSubject(OnLoop):
     _other: Daemon | None = None
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._daemon = daemon_or_skip()
-        busybox(self._daemon)
-        self._dock = Dock(folder, self._daemon)
+        daemon = daemon_or_skip()
+        busybox(daemon)
+        self._dock = Dock(folder, daemon)
+        super().__init__(self._dock)
         self.executor: Executor = self._dock.container
         self._opened += [self.executor, self._dock.executor]
         self.order = self._dock.shell(self._dock.attempt(), "sleep 600")
@@ -121,6 +164,9 @@ class DockerSubject(OnLoop):
             self.do(executor.close())
             return found
 
+    def short_order(self) -> LaunchOrder:
+        return self._dock.shell(self._dock.attempt("short"), "sleep 1; echo out; exit 7")
+
     def close(self) -> None:
         self.do(self._dock.container.stop([self.order.attempt], at_once=True))
         self.do(self._sweep())
@@ -128,7 +174,7 @@ class DockerSubject(OnLoop):
 
     async def _sweep(self) -> None:
         broom = self._dock.new_executor()
-        broom.release([self.order.attempt])
+        broom.release(self._dock.made)
         await broom.close()
 
 
@@ -159,6 +205,12 @@ class ScriptedSubject:
         cluster.sees_all = False
         return presence(self, self._on(cluster.add_machine()), self.order.attempt)
 
+    def short_order(self) -> LaunchOrder:
+        pytest.skip("simulated attempts print nothing")
+
+    def result(self, _attempt: Attempt) -> tuple[int, bytes] | None:
+        return None
+
     def _on(self, machine: Any) -> Executor:
         process = Process("q", self._stage.kernel, self._stage.faults)
         return ScriptedExecutor("sim", self._stage.cluster, machine, process)
@@ -168,7 +220,7 @@ class ScriptedSubject:
 
 
 SUBJECTS: dict[str, Callable[[Path], Subject]] = {
-    "local": LocalSubject,
+    "local": lambda folder: CommandSubject(folder, _local, _on_another_machine),
     "docker": DockerSubject,
     "scripted": ScriptedSubject,
 }
@@ -191,8 +243,8 @@ def heard(_key: object, _told: object = None, /) -> None:
     return
 
 
-def started(subject: Subject, executor: Executor | None = None) -> None:
-    assert list(subject.do((executor or subject.executor).start([subject.order], heard))) == []
+def started(subject: Subject, executor: Executor | None = None, report: StatusCallback = heard) -> None:
+    assert list(subject.do((executor or subject.executor).start([subject.order], report))) == []
     eventually(subject, lambda: subject.starts() > 0)
 
 
@@ -235,6 +287,45 @@ def test_what_was_stopped_is_gone(subject: Subject) -> None:
     started(subject)
     subject.do(subject.executor.stop([subject.order.attempt], at_once=True))
     eventually(subject, lambda: presence(subject, subject.executor, subject.order.attempt) is Presence.GONE)
+
+
+def test_a_gentle_stop_ends_it_too(subject: Subject) -> None:
+    started(subject)
+    subject.do(subject.executor.stop([subject.order.attempt], at_once=False))
+    eventually(subject, lambda: presence(subject, subject.executor, subject.order.attempt) is Presence.GONE)
+
+
+def test_stopping_an_attempt_that_is_gone_is_not_an_error(subject: Subject) -> None:
+    for at_once in (False, True):
+        subject.do(subject.executor.stop([subject.order.attempt], at_once=at_once))
+    assert presence(subject, subject.executor, subject.order.attempt) is Presence.GONE
+
+
+def test_the_end_of_an_attempt_is_reported(subject: Subject) -> None:
+    reported: list[AttemptKey] = []
+    started(subject, report=lambda key, _told=None, /: reported.append(key))
+    reported.clear()
+    subject.do(subject.executor.stop([subject.order.attempt], at_once=True))
+    eventually(subject, lambda: subject.order.attempt.key in reported)
+
+
+def test_the_end_of_an_adopted_attempt_is_reported(subject: Subject) -> None:
+    reported: list[AttemptKey] = []
+    started(subject)
+    successor = subject.successor()
+    subject.do(successor.watch([subject.order.attempt], lambda key, _told=None, /: reported.append(key)))
+    subject.do(successor.stop([subject.order.attempt], at_once=True))
+    eventually(subject, lambda: subject.order.attempt.key in reported)
+
+
+def test_log_and_exit_code_survive_the_scheduler(subject: Subject) -> None:
+    order = subject.short_order()
+    assert list(subject.do(subject.executor.start([order], heard))) == []
+    eventually(subject, lambda: presence(subject, subject.executor, order.attempt) is Presence.RUNNING)
+    subject.do(subject.executor.close())
+    subject.do(subject.successor().watch([order.attempt], heard))
+    eventually(subject, lambda: subject.result(order.attempt) is not None)
+    assert subject.result(order.attempt) == (7, b"out\n")
 
 
 def test_a_name_is_the_same_for_the_same_attempt_and_no_other(subject: Subject) -> None:

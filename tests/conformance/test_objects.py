@@ -1,4 +1,4 @@
-"""The object store's contract, sentence by sentence, for every store there is."""
+"""The object store's contract, sentence by sentence, for every store in object_stores.py."""
 
 from __future__ import annotations
 
@@ -12,23 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects.journaled import JournaledObjects
 from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects, root_of_url
 from ork.objects.store import ObjectStore
+from tests.conformance.object_stores import Open
 
 STATUS, GATE = "runs/a/task.0.1.status.json", "runs/a/task.0.1.gate.json"
 
 
-@pytest.fixture(params=["normal", "full"])
-def durability(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=[LocalObjects, JournaledObjects])
-def objects(request: pytest.FixtureRequest, tmp_path: Path, durability: str) -> ObjectStore:
-    made: ObjectStore = request.param(str(tmp_path / "objects"), durability)
-    return made
+@pytest.fixture
+def objects(opened: Open) -> ObjectStore:
+    return opened()
 
 
 def test_what_was_put_is_there_whole(objects: ObjectStore) -> None:

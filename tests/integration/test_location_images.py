@@ -146,7 +146,7 @@ def test_a_hostile_image_is_refused_within_its_limits(daemon: Daemon, script: st
 def test_an_image_without_a_parser_is_told_what_it_lacks(daemon: Daemon) -> None:
     busybox(daemon, "bare")
     error = refused(source(daemon, "bare", pull=Lookup.NEVER))
-    assert "there is no ork-parse in the image" in error.message
+    assert "ork-parse is not installed in the image" in error.message
     assert error.is_lasting
 
 

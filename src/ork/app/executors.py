@@ -48,7 +48,7 @@ def executors_of(
     watches_containers: bool = False,
     fallbacks: Fallbacks | None = None,
 ) -> dict[str, Executor]:
-    """The executors by name; the caller closes them. `expects_work`: a worker is started in advance.
+    """The executors by name (see `ork.definition.custom.EXECUTORS`); the caller closes them. `expects_work`: a worker is started in advance.
     `watches_containers`: containers started by this project are watched, even if other schedulers own their runs."""
     # Custom executors are classes that workers load; for a scheduler they differ only in name and limits.
     from ork.compile.custom import custom_executors

@@ -14,7 +14,7 @@ from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
-from ork.objects.opening import FILE, open_objects, root_of_url
+from ork.objects.opening import open_objects
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
@@ -389,8 +389,7 @@ def _open(settings: Settings, *, inline: bool) -> Installation:
 
 def open_configured_objects(settings: Settings, *, creates: bool) -> AttemptDocuments:
     """The object store in the settings, whether or not it is the installation's."""
-    url = settings.objects if creates else FILE + root_of_url(settings.objects)
-    return open_objects(url, settings.durability, within=settings.root)
+    return open_objects(settings.objects, settings.durability, within=settings.root, creates=creates)
 
 
 def _boot_clock() -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_argument
 from ork.definition.containers import CONTAINER, is_for_container, resolve_container
-from ork.definition.custom import custom_name, is_stray_config, resolve_custom
+from ork.definition.custom import EXECUTORS, custom_name, is_stray_config, resolve_custom
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
@@ -218,4 +218,4 @@ def _script(file: str) -> Value:
 
 
 def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
-    return frozenset(executors) if executors is not None else frozenset({"process", "python", "rust", "container"})
+    return frozenset(EXECUTORS if executors is None else executors)

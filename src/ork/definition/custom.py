@@ -14,7 +14,9 @@ from ork.model.trees import Tree, leaf, list_of, map_of, pointers
 from ork.model.workflow import Action, Const, Custom, Ref
 
 _OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval")
-_OWN_NAMES = ("process", "python", "rust", "container", "workflow", "approval", "deferred")
+# The executors that `ork.app.executors` makes; tasks name them with `executor`.
+EXECUTORS = ("process", "python", "rust", "container")
+_OWN_NAMES = (*EXECUTORS, "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 
 

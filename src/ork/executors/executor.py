@@ -1,8 +1,18 @@
-"""The contract of executors. An executor starts, finds and stops attempts; it makes no decisions.
+"""The contract of an executor: it starts, finds and stops attempts. It decides nothing.
 
-The attempt's documents are authoritative. When an executor notices something (a process that exits, for example) it
-calls `on_status`, which makes the scheduler read the documents and is never a result by itself. A status that is passed
-to the callback is checked like one that was read.
+The result of an attempt is what its documents say (`ork.objects.attempt_documents`). To start an attempt is to get a worker
+for it, which claims the attempt's gate, runs user code only if it won, and writes heartbeats, the log and the last status.
+There are two ways:
+
+- Start Ork's own worker program where the attempt is to run, with the URL of the object store, the attempt's name and, in its
+  environment, the token: `local_spawn.py`. The worker does all of the above.
+- For a program that knows nothing of Ork, act in its place from the scheduler's process: `docker/`. The documents come from
+  `ork.app.executors`, which passes in a `StandIn` (`ork.worker.supervise.stand_in`) for each attempt.
+
+What an executor notices by itself (a process that exits) it reports through a `StatusCallback`. A report is a reason to
+read the documents, never a result. A status may come along with the report; it is checked as if it had been read.
+
+Every promise is a test in tests/conformance/test_executors.py. docs/contributing.md lists the steps for a new executor.
 """
 
 from __future__ import annotations
@@ -17,31 +27,33 @@ from ork.model.status import Status
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
-# The attempt's signed status document, which is already in the object store; or, from an executor without workers, the
-# status itself.
+# The attempt's signed status document, which is already in the object store; or, from an executor whose attempts have no
+# worker of their own, the content of such a document.
 ReportedStatus: TypeAlias = bytes | Status
 
 
 class StatusCallback(Protocol):
-    """Something may have happened to the attempt. With a status, neither its documents need to be read nor its executor to
-    be asked. The end of a process is reported without a status; such a call is always correct, and replaces a status that
-    was reported before but not processed yet."""
+    """Reports that something may have happened to the attempt. Called in the event loop.
 
-    def __call__(self, key: AttemptKey, status: ReportedStatus | None = None, /) -> None: ...
+    With `told`, the status that the attempt wrote, the scheduler neither reads it from the store nor calls `find`: the death
+    of the attempt will be reported separately, without `told`. Such a report must be right. It replaces an earlier one that
+    the scheduler has not handled yet."""
+
+    def __call__(self, key: AttemptKey, told: ReportedStatus | None = None, /) -> None: ...
 
 
-# The executor of attempts that wait for external jobs without a worker, whichever executor started them.
+# The executor of attempts that wait for external jobs without a worker, whichever began them.
 DEFERRED = "deferred"
 
 
 class LaunchOrder(Record):
-    """An attempt to start. Its signed spec is already in the object store; `spec` has the same bytes (empty if the executor
-    needs no specs, or if the attempt was started before).
+    """An attempt to start. Its signed spec is already in the object store; `spec` has the same bytes (empty if the executor's
+    traits say that specs are not needed, or if the attempt was started before).
 
-    `token` is passed to the worker in its environment, never in argv. `secrets` are environment variables whose values
-    appear in no document. `interpreter` is the user's Python for Python tasks. `isolation` selects how the worker's
-    process is created, if the executor has a choice. `position`: if it is not 0, the gate did not exist when the spec was
-    written, and a worker need not search for it before this position (see `put_specs`).
+    `token` is passed to the worker in its environment, never in argv. `secrets` are environment variables with their values,
+    which appear in no document. `root` is the project's folder. `interpreter` is the user's Python, for Python tasks.
+    `isolation` says how the worker's process is created, where the executor has a choice. `position` is what `put_specs`
+    returned for the attempt; the worker passes it to `skip_to`.
     """
 
     attempt: Attempt
@@ -53,11 +65,11 @@ class LaunchOrder(Record):
     spec: bytes = b""
     position: int = 0
     paths: tuple[str, ...] = ()  # the project's folders that tasks import from, after the root
-    is_new: bool = False  # no executor was asked to start it before, so its gate cannot exist
+    is_new: bool = False  # nobody was asked to start it before, so nobody can hold its gate
 
 
 class NotStarted(Record):
-    """The attempt could not be started. `final`: a retry cannot help."""
+    """The attempt could not be started. `final` when trying again cannot help."""
 
     attempt: AttemptKey
     why: str
@@ -67,17 +79,17 @@ class NotStarted(Record):
 class Presence(StrEnum):
     RUNNING = "running"  # something of it is alive
     ORPHANED = "orphaned"  # something of it is alive, but not the worker that would report its end
-    GONE = "gone"  # nothing of it is alive or can be started under this name
-    LOST = "lost"  # its machine was rebooted: files may be outdated
-    UNKNOWN = "unknown"  # unknown: on another machine, or unreachable
+    GONE = "gone"  # nothing of it is alive, nor can come alive under this name
+    LOST = "lost"  # its machine was rebooted since; its documents may be incomplete
+    UNKNOWN = "unknown"  # not known: it is on another machine, or nothing answers
 
 
 class ExecutorTraits(Record):
-    """Properties of an executor's attempts that the scheduler needs."""
+    """What a scheduler has to know about the attempts of an executor."""
 
     fences_itself: bool = False  # a worker ends its task when it cannot write a heartbeat for the fence time
     presence_is_heartbeat: bool = False  # RUNNING counts as a heartbeat: nothing else writes one
-    needs_specs: bool = True  # the specs of its attempts are read
+    needs_specs: bool = True  # somebody reads the specs of its attempts
 
 
 CONTAINER_TRAITS = ExecutorTraits(presence_is_heartbeat=True)
@@ -90,34 +102,36 @@ class Executor(Protocol):
     name: str
 
     def name_for(self, attempt: AttemptKey) -> str:
-        """The external name: the same for the same attempt on the same machine and boot, different for any other."""
+        """The external name of an attempt that this executor would start: the same for the same attempt on the same machine
+        and boot, also from another scheduler process; different for any other attempt. It is stored with the attempt,
+        and all that a later scheduler has to find it by, so it must tell this executor's own machine from others."""
         ...
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        """Start the attempts. Returns those that could not be started.
+        """Starts each attempt, without waiting until it runs. Returns those that could not be started.
 
-        Can be repeated: an attempt that exists already is not started again. `on_status` is called in the event loop
-        whenever something may have happened to the attempt, at the latest when its process is gone.
+        Can be repeated, also by another scheduler: user code of an attempt starts once. `on_status` is called in the event
+        loop whenever something may have happened to the attempt, at the latest when its process is gone.
         """
         ...
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        """For each attempt, in order, whether something of it is alive, as far as this executor can see."""
+        """For each attempt, in order, whether something of it is alive. UNKNOWN, never GONE, for one of another machine."""
         ...
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        """Call `on_status` for adopted attempts as if this process had started them."""
+        """For attempts that another scheduler started: `on_status` is called as if `start` had been called here."""
         ...
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """Ask each attempt's worker to end its process tree gracefully; with `at_once`, kill the tree.
+        """Asks each attempt's worker to end its whole process tree, with time to clean up; with `at_once`, kills it now.
 
-        Returns without waiting for the end; use `find`. An attempt that is gone is not an error.
+        Returns without waiting for the end, which `find` shows. An attempt that is gone is not an error.
         """
         ...
 
     async def close(self) -> None:
-        """Free the executor's resources without stopping attempts. The next scheduler can find them."""
+        """Releases what this process holds and stops no attempt: they go on, and the next scheduler finds them."""
         ...
 
     @property
@@ -126,7 +140,7 @@ class Executor(Protocol):
         return None
 
     def release(self, attempts: Sequence[Attempt]) -> None:  # noqa: ARG002 (a default that does nothing)
-        """The ends of these attempts are committed: what was kept for other schedulers may be removed."""
+        """The ends of these attempts are committed: whatever was kept for another scheduler to find may be removed."""
         return
 
     def forget_run(self, run: RunId) -> None:  # noqa: ARG002

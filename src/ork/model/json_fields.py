@@ -37,7 +37,7 @@ def to_json(record: Record, skip: Collection[str] = ()) -> dict[str, Any]:
     return {name: _encoded(getattr(record, name)) for name in type(record)._fields if name not in skip}
 
 
-def from_json(kind: type[R], row: dict[str, Any], **given: Any) -> R:
+def from_json(kind: type[R], row: dict[str, Any], /, **given: Any) -> R:
     """The record that `to_json` wrote. `given` holds fields that are not read from the row.
 
     A missing key gets the field's default: an older server does not know every field.

@@ -71,13 +71,13 @@ def _values_of(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda record: tuple(getattr(record, field) for field in fields)
 
 
-def _first_init(self: Any, *args: Any, **named: Any) -> None:
+def _first_init(self: Any, /, *args: Any, **named: Any) -> None:
     kind = type(self)
     kind.__init__ = _compiled(kind, "__init__(self", [])
     kind.__init__(self, *args, **named)
 
 
-def _first_new(kind: Any, *args: Any, **named: Any) -> Any:
+def _first_new(kind: Any, /, *args: Any, **named: Any) -> Any:
     """Compile the constructor. A frozen record is filled as an instance of an unguarded class, and its class is set
     afterwards: that takes half the time of `object.__setattr__`."""
     kind.__new__ = _compiled(kind, "__new__(_asked", ["self = _new(_open)"], ["self.__class__ = _kind", "return self"])

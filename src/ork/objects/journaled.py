@@ -12,7 +12,8 @@ from _thread import allocate_lock
 from ork.errors import DocumentError
 from ork.objects import layout
 from ork.objects.journal import IN_A_FILE, PUT, Journal
-from ork.objects.local import OWN, LocalObjects, explained
+from ork.objects.layout import OWN
+from ork.objects.local import LocalObjects, explained
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,14 +6,24 @@ attempt: making one costs more than all its documents.
 
 from __future__ import annotations
 
+from ork.errors import ObjectsError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ork.model.ids import AttemptKey
 
 RUNS = "runs"
+TEMPORARY, OWN = ".tmp-", ".ork-"  # names of files that a store keeps for itself begin with one of these
 IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.identity`
 _DOCUMENTS = ("spec.json", "gate.json", "status.json")
 _FILES = ("output.json", "log", "stop.json")  # every worker looks for a stop now and then, and hardly ever is there one
+
+
+def checked_key(key: str) -> str:
+    """The key, if it is one that `ork.objects.store.ObjectStore` allows; else an ObjectsError."""
+    if "\0" in key or any(part in ("", ".", "..") or part.startswith((TEMPORARY, OWN)) for part in key.split("/")):
+        raise ObjectsError(f"not a key: {key[:200]!r}")
+    return key
 
 
 def run_folder(run: str) -> str:

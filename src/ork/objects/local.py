@@ -8,6 +8,7 @@ import os
 from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
 from ork.objects.keyed import KeyedDocuments
+from ork.objects.layout import OWN, TEMPORARY, checked_key
 from ork.objects.regular import NotRegularError, open_regular
 
 TYPE_CHECKING = False
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable
 
-# No key may begin a file name so, and none of these is listed.
-_TEMPORARY = ".tmp-"
 _LEAST_ROOM = 1 << 14
-OWN = ".ork-"  # what a kind of store keeps for itself
 
 
 class LocalObjects(KeyedDocuments):
@@ -37,7 +35,7 @@ class LocalObjects(KeyedDocuments):
         inner = "/" + key
         # Few keys have a part that begins with a dot, or is empty: only those are looked at more closely.
         if "/." in inner or "//" in inner or "\0" in key or inner[-1] == "/":
-            _refuse_unless_inside(key)
+            checked_key(key)
         return self.root + inner
 
     def is_full(self) -> bool:
@@ -100,7 +98,7 @@ class LocalObjects(KeyedDocuments):
         for folder, _, names in os.walk(top):
             below = folder[len(self.root) + 1 :]
             start = below + "/" if below else ""
-            found += [start + name for name in names if not name.startswith((_TEMPORARY, OWN))]
+            found += [start + name for name in names if not name.startswith((TEMPORARY, OWN))]
         return sorted(found)
 
     def delete(self, prefix: str) -> None:
@@ -174,7 +172,7 @@ class LocalObjects(KeyedDocuments):
         path = self.path(key)
         folder = path.rpartition("/")[0]
         # Random, not the pid: a dead process of the same pid may have left a second name of a published file.
-        temporary = f"{folder}/{_TEMPORARY}{os.urandom(8).hex()}"
+        temporary = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
         try:
             self._write_temporary(temporary, folder, data)
             publish(temporary, path)
@@ -250,12 +248,6 @@ class FileLog:
 def _opened_log(path: str, flags: int) -> int:
     """Its folder is there since the spec was written; if it was deleted, nothing is to be made anew."""
     return os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _refuse_unless_inside(key: str) -> None:
-    parts = key.split("/")
-    if "\0" in key or any(part in ("", ".", "..") or part.startswith((_TEMPORARY, OWN)) for part in parts):
-        raise ObjectsError(f"not a key: {key[:200]!r}")
 
 
 def _read_up_to(descriptor: int, size: int) -> bytes:

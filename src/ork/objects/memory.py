@@ -7,7 +7,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ork.errors import DocumentError, ObjectsError
+from ork.errors import DocumentError
 from ork.objects import layout
 from ork.objects.keyed import KeyedDocuments
 
@@ -32,22 +32,22 @@ class MemoryObjects(KeyedDocuments):
         self._lock = allocate_lock()
 
     def put(self, key: str, data: bytes, *, writer: str = "") -> None:
-        self._written.setdefault(checked(key), []).append(_Written(self._elapsed(), writer, bytes(data)))
+        self._written.setdefault(layout.checked_key(key), []).append(_Written(self._elapsed(), writer, bytes(data)))
 
     def put_if_absent(self, key: str, data: bytes, *, writer: str = "") -> bool:
         with self._lock:
-            if checked(key) in self._written:
+            if layout.checked_key(key) in self._written:
                 return False
             self.put(key, data, writer=writer)
         return True
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
-        written = self._written.get(checked(key))
+        written = self._written.get(layout.checked_key(key))
         return _within(key, written[-1].data, limit) if written else None
 
     def get_as_of(self, key: str, moment: float, reader: str, *, limit: int | None = None) -> bytes | None:
         """What a reader sees whose view ends at `moment`, save for what it wrote itself."""
-        for written in reversed(self._written.get(checked(key), ())):
+        for written in reversed(self._written.get(layout.checked_key(key), ())):
             if written.at <= moment or written.writer == reader:
                 return _within(key, written.data, limit)
         return None
@@ -65,7 +65,7 @@ class MemoryObjects(KeyedDocuments):
         return sorted(key for key in self._written if not inner or key == inner or key.startswith(inner + "/"))
 
     def delete(self, prefix: str) -> None:
-        for key in self.list(checked(prefix)):
+        for key in self.list(layout.checked_key(prefix)):
             del self._written[key]
 
     # ── for simulations ──────────────────────────────────────────────────────────────────────────
@@ -93,13 +93,6 @@ class MemoryObjects(KeyedDocuments):
             self._written[key] = kept
         else:
             self._written.pop(key, None)
-
-
-def checked(key: str) -> str:
-    """ObjectsError unless it is a relative path."""
-    if not key or "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
-        raise ObjectsError(f"not a key: {key!r}")
-    return key
 
 
 def _within(key: str, data: bytes, limit: int | None) -> bytes:

@@ -1,12 +1,15 @@
-"""Which kind of object store a folder holds. That is a property of the folder, so that all who use it agree."""
+"""Opens the object store that a URL names. A new kind of store is a new scheme, in `open_objects` and `open_values`.
+
+Whether a folder holds files or journals is a property of the folder, so that all processes agree on it.
+"""
 
 from __future__ import annotations
 
 import os
 
 from ork.errors import ObjectsError
-from ork.objects.layout import IDENTITY_KEY, RUNS, attempt_of
-from ork.objects.local import OWN, LocalObjects
+from ork.objects.layout import IDENTITY_KEY, OWN, RUNS, attempt_of
+from ork.objects.local import LocalObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +41,12 @@ def of_spec_url(url: str) -> tuple[str, str]:
     return store, attempt
 
 
-def open_objects(url: str, durability: str = "normal", within: str = "") -> LocalObjects:
-    """`journal:` makes the folder one with journals, if its disk is fit for them; `file:` takes it as it is."""
+def open_objects(url: str, durability: str = "normal", within: str = "", *, creates: bool = True) -> LocalObjects:
+    """For schedulers, workers and readers. A relative path is below `within`. `journal:` makes a new folder one with journals
+    if its disk supports that; `file:`, and any URL without `creates`, leaves the folder as it is."""
     root = os.path.join(within, root_of_url(url))
-    if os.path.exists(f"{root}/{_MARK}") or (url.startswith(JOURNAL) and _may_become_journaled(root)):
+    may_create = creates and url.startswith(JOURNAL)
+    if os.path.exists(f"{root}/{_MARK}") or (may_create and _may_become_journaled(root)):
         from ork.objects.journaled import JournaledObjects
 
         return JournaledObjects(root, durability)

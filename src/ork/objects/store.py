@@ -1,7 +1,8 @@
-"""What an object store must be able to do: seven verbs, of which `KeyedDocuments` makes an attempt's documents.
+"""The contract of an object store: the seven verbs from which `KeyedDocuments` builds an attempt's documents.
 
-Only implementations inside this package use them; everybody else uses `AttemptDocuments`.
-Every sentence is a test in tests/conformance/test_objects.py.
+Only implementations inside this package use them; all other code uses `AttemptDocuments`. Every sentence is a test in
+tests/conformance/test_objects.py; a new store joins with one entry in tests/conformance/object_stores.py.
+docs/contributing.md lists the steps.
 """
 
 from __future__ import annotations
@@ -10,34 +11,39 @@ from typing import Protocol
 
 
 class ObjectStore(Protocol):
-    """Keys are relative paths with `/`. A reader sees a whole object or none, never a part."""
+    """A reader sees a whole object or none, never a part.
 
-    url: str
+    A key is a relative path with `/`. A NUL, an empty part, `.` or `..` as a part, and parts that begin with `.tmp-` or
+    `.ork-` (names that stores keep for themselves) are an ObjectsError: `ork.objects.layout.checked_key` checks that.
+    What may pass (time limits, a full disk, no connection) is an ObjectsError, too; after one nothing is known about a
+    write, and it can be repeated."""
+
+    url: str  # `ork.objects.opening` opens the same store from it
 
     def put(self, key: str, data: bytes) -> None:
-        """The object is there, whole; an older one of that key is replaced at once."""
+        """Writes the object. An older one of that key is replaced in one step."""
         ...
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        """True for exactly one of any number of callers, for ever; the others change nothing."""
+        """Writes the object if there is none. True for exactly one of any number of callers, for ever."""
         ...
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
-        """None if there is none. An object larger than `limit` bytes is a DocumentError, and is not read."""
+        """The object, or None. One with more than `limit` bytes is a DocumentError, and is not read."""
         ...
 
     def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
-        """Part of an object that may still be growing (a log); empty beyond its end or if there is none."""
+        """Up to `size` bytes from `start` on, also of an object that is growing (a log). Empty beyond its end or if there is none."""
         ...
 
     def size(self, key: str) -> int | None:
-        """None if there is none."""
+        """The object's size in bytes, or None."""
         ...
 
     def list(self, prefix: str) -> list[str]:
-        """Every key below the prefix, sorted."""
+        """Every key below the prefix, sorted. `runs/a` and `runs/a/` are the same prefix, which `runs/ab` is not below."""
         ...
 
     def delete(self, prefix: str) -> None:
-        """Nothing is left below the prefix."""
+        """Deletes every object below the prefix. It is not an error if there is none."""
         ...

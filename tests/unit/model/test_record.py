@@ -97,3 +97,14 @@ def test_it_shows_itself_matches_by_place_and_survives_copying() -> None:
 
 def test_no_record_has_a_dictionary() -> None:
     assert not any(hasattr(each, "__dict__") for each in (Point(1), Named(1), Bag(), Nothing(), One("a")))
+
+
+def test_first_instance_can_be_created_with_a_field_called_kind() -> None:
+    class Item(Record):
+        kind: str
+
+    class Open(Record, frozen=False):
+        kind: str
+
+    assert Item(kind="run") == Item("run")
+    assert Open(kind="run").kind == "run"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -12,7 +11,6 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from ork.compile.content import from_document
 from ork.errors import OrkError, UnreadableError
 from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
@@ -22,11 +20,11 @@ from ork.state.postgres.connection import Hosts, Row, Session
 from ork.state.postgres.failures import TROUBLE
 from ork.state.postgres.rows import lenient
 from ork.state.postgres.schema import bring_up_to_date
-from ork.state.quarantine import broken_version, missing_version
+from ork.state.quarantine import missing_version
+from ork.state.versions import KnownVersions
 
 LeaseClock: TypeAlias = Callable[[], datetime]
 
-_VERSIONS_KEPT = 256
 _CLOSE_SECONDS = 5.0
 SILENT_SECONDS = 15.0  # as long as a transaction may stay open between two requests
 _SLOTS = 16  # rows of the table `pulse`
@@ -47,8 +45,7 @@ class Database:
         self._clock = clock
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
-        self._versions: dict[VersionId, Version] = {}
-        self._orders: dict[VersionId, dict[str, int]] = {}
+        self.versions = KnownVersions()
         self._versions_of_runs: dict[RunId, VersionId] = {}
 
     def moment(self) -> datetime | None:
@@ -169,13 +166,12 @@ class Database:
 
     async def version(self, session: Asked, id: VersionId) -> Version | None:
         """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
-        known = self._versions.get(id)
+        known = self.versions.get(id)
         if known is None:
             row = await session.row("get_version", id)
             if row is None:
                 return None
-            known = _version_of(id, row)
-            self.remember(known)
+            known = self.versions.decoded(id, *row)
         return known
 
     async def needed_version(self, session: Asked, id: VersionId) -> Version:
@@ -186,11 +182,8 @@ class Database:
 
     async def order(self, session: Asked, id: VersionId) -> dict[str, int]:
         """Each task's place in the workflow."""
-        order = self._orders.get(id)
-        if order is None:
-            tasks = (await self.needed_version(session, id)).workflow.tasks
-            order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
-        return order
+        order = self.versions.known_order(id)
+        return self.versions.order_of(await self.needed_version(session, id)) if order is None else order
 
     async def orders_of_runs(self, runs: Sequence[RunId]) -> dict[RunId, dict[str, int]]:
         """Of those that exist and whose version can be read."""
@@ -210,14 +203,6 @@ class Database:
             del self._versions_of_runs[next(iter(self._versions_of_runs))]
         self._versions_of_runs[run] = version
 
-    def remember(self, version: Version) -> None:
-        """It is what the store holds under its id."""
-        if len(self._versions) >= _VERSIONS_KEPT:
-            oldest = next(iter(self._versions))
-            del self._versions[oldest]
-            self._orders.pop(oldest, None)
-        self._versions[version.id] = version
-
 
 Asked: TypeAlias = Database | Session
 
@@ -230,14 +215,6 @@ async def runs_by_id(session: Asked, ids: Sequence[str]) -> list[tuple[Run, Row]
 async def run_by_id(session: Asked, id: RunId) -> Run | None:
     found = await runs_by_id(session, [id])
     return found[0][0] if found else None
-
-
-def _version_of(id: VersionId, row: Row) -> Version:
-    root, source, document = row
-    try:
-        return Version(id, from_document(json.loads(document)), root, source)
-    except Exception as problem:
-        raise UnreadableError(broken_version(id, problem), hint="Deploy the workflow again.") from problem
 
 
 def _is_harmless(error: BaseException) -> bool:

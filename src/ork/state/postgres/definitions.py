@@ -37,7 +37,7 @@ async def save_version(
         )  # fmt: skip
         await session.tell_others()
     if added or is_repaired:
-        db.remember(version)
+        db.versions.remember(version)
     return added == 1
 
 

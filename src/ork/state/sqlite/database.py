@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ork.compile.content import from_document
 from ork.errors import UnreadableError
 from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
 from ork.model.workflow import Version
-from ork.state.quarantine import broken_version, missing_version
+from ork.state.quarantine import missing_version
 from ork.state.sqlite.connection import IN_MEMORY, Connection, Durability, Row, prepare_file
 from ork.state.sqlite.rows import json_text, lenient
 from ork.state.sqlite.schema import bring_up_to_date
 from ork.state.sqlite.wake import Waker
+from ork.state.versions import KnownVersions
 
 LeaseClock: TypeAlias = Callable[[], tuple[str, float]]
 
 LEASE_SECONDS = 60.0
-_VERSIONS_KEPT = 256
 _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
@@ -40,8 +38,7 @@ class Database:
         self.lease_seconds = lease_seconds
         self._owns_connection = owns_connection
         self.waker = None if connection.path == IN_MEMORY else Waker(connection.path)
-        self._versions: dict[VersionId, Version] = {}
-        self._orders: dict[VersionId, dict[str, int]] = {}
+        self.versions = KnownVersions()
         # How far this handle has seen the counter grow, by its own commits and by looking.
         self._seen = self.last_change()
 
@@ -83,13 +80,12 @@ class Database:
 
     def version(self, id: VersionId) -> Version | None:
         """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
-        known = self._versions.get(id)
+        known = self.versions.get(id)
         if known is None:
             row = self.connection.row("get_version", {"id": id})
             if row is None:
                 return None
-            known = _version_of(id, row)
-            self.remember(known)
+            known = self.versions.decoded(id, *row)
         return known
 
     def needed_version(self, id: VersionId) -> Version:
@@ -100,11 +96,8 @@ class Database:
 
     def order(self, id: VersionId) -> dict[str, int]:
         """Each task's place in the workflow."""
-        order = self._orders.get(id)
-        if order is None:
-            tasks = self.needed_version(id).workflow.tasks
-            order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
-        return order
+        order = self.versions.known_order(id)
+        return self.versions.order_of(self.needed_version(id)) if order is None else order
 
     def runs(self, ids: list[str]) -> list[tuple[Run, Row]]:
         """Those that exist, in the order asked for, each with its whole row. For readers: damaged ones are among them."""
@@ -127,28 +120,12 @@ class Database:
         if self._owns_connection:
             self.connection.close()
 
-    def remember(self, version: Version) -> None:
-        """It is what the store holds under its id."""
-        if len(self._versions) >= _VERSIONS_KEPT:
-            oldest = next(iter(self._versions))
-            del self._versions[oldest]
-            self._orders.pop(oldest, None)
-        self._versions[version.id] = version
-
     @property
     def statements(self) -> int:
         return self.connection.statements
 
     def last_change(self) -> int:
         return int(self.connection.rows("read_counter")[0][0])
-
-
-def _version_of(id: VersionId, row: Row) -> Version:
-    _, root, source, document = row
-    try:
-        return Version(id, from_document(json.loads(document)), root, source)
-    except Exception as problem:
-        raise UnreadableError(broken_version(id, problem), hint="Deploy the workflow again.") from problem
 
 
 def open_database(path: str, durability: Durability, clock: LeaseClock, lease_seconds: float) -> Database:

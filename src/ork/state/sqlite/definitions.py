@@ -54,7 +54,7 @@ def save_version(
             },
         )
     if is_written:
-        db.remember(version)
+        db.versions.remember(version)
     return is_new
 
 

@@ -1,7 +1,8 @@
-"""The worker's words for an attempt whose program knows nothing of Ork: whoever keeps its container says them.
+"""Writes the documents of an attempt whose program knows nothing of Ork, in the place of a worker.
 
-What is said, and how it is signed, is as if a worker had said it. Nothing here waits: a store that cannot take a word is
-an ObjectsError, and it can be said again.
+An executor that acts for such a program (a plain container) uses one `StandIn` for each attempt: read the spec, claim the gate
+with `win_gate` before anything is started, `beat` while it runs, `write_log`, and `finish`. Documents are signed as a worker's
+are. Nothing here waits: an ObjectsError means that the store cannot be used now, and the call can be repeated.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class StandIn:
         self._say({"state": "running", "started_at": started_at})
 
     def finish(self, ending: Mapping[str, Any], started_at: str) -> None:
-        """`ending`: state, and exit_code, failure, output as a worker would tell them."""
+        """Writes the last status. `ending` has the fields of `ork.worker.supervise.status.Ending`: `state` ("success", "failed",
+        "timed_out", "stopped"), `exit_code`, `failure` ({kind, message, detail}; kinds: `ork.model.task.FailureKind`) or None, and
+        `output`, which `store_output` returns, or None."""
         told = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
         self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **told})
 

@@ -48,7 +48,7 @@ DELETE FROM rates;
 INSERT INTO rates (name, count, seconds) VALUES (?, ?, ?);
 
 -- name: get_version
-SELECT id, root, source, document FROM versions WHERE id = :id;
+SELECT root, source, document FROM versions WHERE id = :id;
 
 -- name: list_workflows
 -- A range of names: one of them, or all.
