@@ -35,11 +35,11 @@ ReportedStatus: TypeAlias = bytes | Status
 class StatusCallback(Protocol):
     """Reports that something may have happened to the attempt. Called in the event loop.
 
-    With `told`, the status that the attempt wrote, the scheduler neither reads it from the store nor calls `find`: the death
-    of the attempt will be reported separately, without `told`. Such a report must be right. It replaces an earlier one that
+    With `status`, the status document that the attempt wrote, the scheduler neither reads it from the store nor calls `find`: the death
+    of the attempt will be reported separately, without `status`. Such a report must be right. It replaces an earlier one that
     the scheduler has not handled yet."""
 
-    def __call__(self, key: AttemptKey, told: ReportedStatus | None = None, /) -> None: ...
+    def __call__(self, key: AttemptKey, status: ReportedStatus | None = None, /) -> None: ...
 
 
 # The executor of attempts that wait for external jobs without a worker, whichever began them.
