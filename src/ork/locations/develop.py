@@ -47,7 +47,7 @@ class DevelopmentDeployer:
         self._deployed: dict[str, str] = {}  # workflows deployed here, and their files
 
     async def deploy(self) -> DeployOutcome:
-        """Raises LookError if the folder cannot be read at all."""
+        """Raises ScanError if the folder cannot be read at all."""
         answer = await self._source.parse("")
         try:
             parsed = await asyncio.to_thread(read_document, answer.document)

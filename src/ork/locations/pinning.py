@@ -18,7 +18,7 @@ _EXECUTOR = "container"
 
 def pinned_version(found: FoundWorkflow, image: str, workers: Mapping[str, WorkerConfig]) -> Version:
     """The workflow with all its tasks in `image`, which contains their files; tasks with another image keep it. Raises
-    LookError if it names unknown worker configs, or needs something built outside of images."""
+    ScanError if it names unknown worker configs, or needs something built outside of images."""
     tasks = tuple(_pinned(spec, image) for spec in found.workflow.tasks)
     for spec in tasks:
         _check_worker(spec, workers)

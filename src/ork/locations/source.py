@@ -36,7 +36,7 @@ class SourceReading(NamedTuple):
 
 
 class WorkflowSource(Protocol):
-    """All methods raise LookError."""
+    """All methods raise ScanError."""
 
     async def digest(self) -> str:
         """A digest of the current content. Cheap: called at every refresh."""
