@@ -64,11 +64,11 @@ def test_a_retry_nobody_carries_out_says_so_and_why_knows_of_it(ork: OrkCli) -> 
 def test_one_task_run_again_is_shown_once(ork: OrkCli) -> None:
     ork("run")
     again = ork("retry", "@last", "--task", "b")
-    assert "runs b again, and what is below it" in again.stdout
+    assert "retrying b and everything downstream of it" in again.stdout
     assert again.stderr.count("✓ a") == 1
     assert again.stderr.count("✓ b") == 1
     everything = ork("retry", "@last", "--all")
-    assert "runs everything again" in everything.stdout
+    assert "retrying all tasks" in everything.stdout
     assert everything.stderr.count("✓ a") == 1
 
 

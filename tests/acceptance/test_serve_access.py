@@ -180,7 +180,7 @@ def test_tokens_expire_and_are_rotated_with_an_overlap(place: Place) -> None:
         last = place.ork(*where, "token", "rotate", successor["id"], "--overlap", "0s", "--expires", "12h").strip()
         assert statuses(new, last) == [401, 200]
         assert "expired" in place.ork(*where, "token", "list")
-        assert "no token" in place.ork(*where, "token", "rotate", successor["id"], code=3)
+        assert "no valid token" in place.ork(*where, "token", "rotate", successor["id"], code=3)
         for each in json.loads(place.ork("token", "list", "--json"))["tokens"]:
             if each["name"] == "ci" and each["revoked_at"] is None:
                 place.ork("token", "revoke", each["id"])

@@ -129,7 +129,7 @@ class CommandSubject(OnLoop):
 
 
 def _local(documents: AttemptDocuments, folder: Path) -> Executor:
-    return LocalExecutor("python", documents, news_dir=str(folder), isolation=Isolation.FORK)
+    return LocalExecutor("python", documents, socket_dir=str(folder), isolation=Isolation.FORK)
 
 
 def _on_another_machine(local_name: str) -> str:

@@ -81,7 +81,7 @@ class History:
         asked = command(self._some_run(), self._random.choice(list(CommandKind)))
         return lambda store: store.submit_command(asked, later(self._moment))
 
-    def _introduce(self) -> Step:
+    def _register(self) -> Step:
         who = self._random.choice((ANN, BEN))
         return lambda store: store.register(who, "somewhere", "scheduler", later(self._moment))
 
@@ -118,7 +118,7 @@ class History:
         who = self._random.choice((ANN, BEN))
         return lambda store: store.renew(who)
 
-    def _bury(self) -> Step:
+    def _expire(self) -> Step:
         who = self._random.choice((ANN, BEN))
         return lambda store: store.expire([who])
 

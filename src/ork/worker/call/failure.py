@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any
 
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OWN_FOLDERS = (_HOME + "/worker/", _HOME + "/sdk/")
+_PACKAGE = os.path.abspath(__file__).rsplit("/", 3)[0]
+_OWN_FOLDERS = (_PACKAGE + "/worker/", _PACKAGE + "/sdk/")
 _MOST_FRAMES = 20
 _MOST_CAUSES = 3
 _CAUSE_CHARACTERS = 500
