@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ork.testing.world import World
-from tests.simulation.mutants.hunt import MOST_SEEDS, applied, hunt
+from tests.simulation.mutants.hunt import applied, hunt, seeds_for
 from tests.simulation.mutants.mutant_list import MUTANTS
 from tests.simulation.mutants.mutations import Mutant
-
-# The seed that killed a mutant last: tried first, to save time. Where it no longer does, all others are tried.
-KILLERS = dict(
-    line.split() for line in Path(__file__).with_name("killers.txt").read_text().splitlines() if line[0] != "#"
-)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_is_killed(mutant: Mutant) -> None:
-    verdict = hunt(mutant, [int(KILLERS.get(mutant.name, 0)), *range(MOST_SEEDS)])
+    verdict = hunt(mutant, seeds_for(mutant))
     assert verdict.is_killed, f"{mutant.name} lives after {verdict.seeds} seeds: {mutant.breaks}"
 
 

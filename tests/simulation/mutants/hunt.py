@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,10 @@ from tests.simulation.mutants.mutant_list import MUTANTS
 from tests.simulation.mutants.mutations import Make, Mutant
 
 MOST_SEEDS = 400
+# The seed that killed a mutant last. It is tried first, and the others only if it no longer does.
+_KILLERS = dict(
+    line.split() for line in (Path(__file__).parent.parent / "killers.txt").read_text().splitlines() if line[0] != "#"
+)
 
 
 class Verdict(Record):
@@ -29,6 +34,10 @@ class Verdict(Record):
     @property
     def is_killed(self) -> bool:
         return self.violation is not None
+
+
+def seeds_for(mutant: Mutant) -> list[int]:
+    return [int(_KILLERS.get(mutant.name, 0)), *range(MOST_SEEDS)]
 
 
 @contextmanager
@@ -59,12 +68,12 @@ def _check_is_sound(mutant: Mutant, violation: Violation) -> None:
         raise RuntimeError(f"{mutant.name} is broken itself: {violation.detail}")
 
 
-def score(emit: Callable[[str], None], most_seeds: int = MOST_SEEDS) -> list[Verdict]:
+def score(emit: Callable[[str], None]) -> list[Verdict]:
     """Hunts every mutant and says how each of them ended."""
     verdicts = []
     width = max(len(mutant.name) for mutant in MUTANTS)
     for mutant in MUTANTS:
-        verdict = hunt(mutant, range(most_seeds))
+        verdict = hunt(mutant, seeds_for(mutant))
         verdicts.append(verdict)
         emit(f"{mutant.name:<{width}}  {_ending(verdict)}")
     killed = sum(verdict.is_killed for verdict in verdicts)
