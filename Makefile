@@ -1,12 +1,14 @@
 # Everything a person or a machine does with this tree. A Python of 3.11 or newer is all that is needed beforehand.
 #
 #   make demo     run the sample workflow and look at it
+#   make cloud-demo  the sample project by wakes alone, on services that stand for a cloud's
 #   make test     the whole suite
+#   make cloud    only the tests on servers that stand for a cloud's services
 #   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release
-#   make mutants  break the protocol in eighty ways, and show which simulated world notices each
+#   make mutants  break the protocol in almost a hundred ways, and show which simulated world notices each
 #   make format   put the code into its form
 #   make clean    remove what the other targets made
 
@@ -18,7 +20,7 @@ TESTS ?= tests
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test soak check lint format bench perf mutants clean
+.PHONY: demo cloud-demo test cloud soak check lint format bench perf mutants clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -27,17 +29,25 @@ demo: $(STAMPS)/run
 	cd examples/etl && $(abspath $(BIN))/ork show @last
 	cd examples/etl && $(abspath $(BIN))/ork output @last load
 
+cloud-demo: $(STAMPS)/test
+	-@scripts/components.sh faketime
+	@$(BIN)/python -m tests.cloud.demo
+
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
-	-scripts/components.sh postgres docker network pgbouncer faketime browser
+	-scripts/components.sh postgres docker network pgbouncer faketime browser gcs azure
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
+cloud: $(STAMPS)/test
+	-scripts/components.sh postgres gcs azure
+	$(BIN)/python -m pytest -n auto -m cloud $(TESTS)
+
 soak: $(STAMPS)/test
-	-scripts/components.sh postgres network pgbouncer faketime
+	-scripts/components.sh postgres network pgbouncer faketime minio
 	$(BIN)/python -m pytest -n 2 -m soak -rA --durations=0 $(TESTS)
 
 check: lint
-	$(BIN)/python -m pytest -n auto -q -m "not slow" --hypothesis-profile=quick $(TESTS)
+	$(BIN)/python -m pytest -n 4 -q -m "not slow and not cloud" --hypothesis-profile=quick $(TESTS)
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff format --check .

@@ -12,9 +12,10 @@ from ork.model.ids import RunId
 from ork.model.run import Run, RunStatus, Trigger
 from ork.model.workflow import CompiledWorkflow, PythonCall, TaskSpec
 from ork.objects.documents import sign
-from ork.scheduler import reading
-from ork.scheduler.launch import Job, Launcher
+from ork.scheduler import statuses
+from ork.scheduler.launch import Launcher
 from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.specs import LaunchJob
 from ork.testing.objects import MemoryObjects
 from perf.calls import counted_calls
 
@@ -32,14 +33,14 @@ def calls_for_documents() -> tuple[int, int]:
     machine = RunMachine(version.workflow, run)
     machine.handle(Created(), now)
     launcher = Launcher(MemoryObjects(), {"process": executor}, SchedulerOptions(), lambda *_: None)
-    first, second = (Job(request.attempt, machine, version) for request in machine.offer(2, launcher.name, now))
+    first, second = (LaunchJob(request.attempt, machine, version) for request in machine.offer(2, launcher.name, now))
     launcher._prepare(first)
     with counted_calls() as told:
         launcher._prepare(second)
     status = {"v": 1, "attempt": str(second.attempt.key), **SUCCESS, **ALL_IS_WELL}
     data = sign(status, second.attempt.token_hash)
-    reading.expect_many()
-    reading.checked_status(data, second.attempt)
+    statuses.expect_many()
+    statuses.checked_status(data, second.attempt)
     with counted_calls() as heard:
-        reading.checked_status(data, second.attempt)
+        statuses.checked_status(data, second.attempt)
     return told.number, heard.number

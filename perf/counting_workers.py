@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ork.objects.documents import entries, seal, token_hash
+from ork.objects.documents import entries, joined, seal, token_hash
 from ork.objects.json_text import dumps
 from ork.objects.opening import open_objects
-from ork.objects.specs import joined
 
 WORKER = """
 import os, sys
 from ork.worker.call import packages
 from ork.worker.supervise import shim
-from ork.worker.system.attempt_tag import AttemptTag
+from ork.worker.system.processes import AttemptTag
 from ork.worker.pool.reusable_worker import ReusableWorker
 
 shim.LISTEN_AFTER_SECONDS = 60.0  # to be counted takes its time

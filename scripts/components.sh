@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs real components that tests run against, where that is possible. Usage: scripts/components.sh NAME…
-# (postgres, docker, network: what networks are cut with, pgbouncer, faketime, browser)
+# (postgres, docker, network: what networks are cut with, pgbouncer, faketime, browser, gcs, azure, minio: minutes to build)
 # Exit 1 if one cannot be had; tests that need it then skip and say so.
 set -eu
 
@@ -27,6 +27,30 @@ install_packages() {
     DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends "$@" >/dev/null
 }
 
+# Servers that stand for a cloud's service are kept outside of the tree, by version.
+CACHE=${ORK_TESTS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ork-tests}
+GCS=$CACHE/fake-gcs-server-v1.56.1
+AZURE=$CACHE/azurite-3.35.0
+MINIO=$CACHE/minio-v0.0.0-20260212201848-7aac2a2c5b7c
+
+install_gcs() {
+    has go || { echo "fake-gcs-server missing: only Go can build it" >&2; return 1; }
+    echo "fake-gcs-server missing: building" >&2
+    GOFLAGS= GOBIN=$GCS go install "github.com/fsouza/fake-gcs-server@${GCS##*server-}"
+}
+
+install_minio() {
+    has go || { echo "MinIO missing: only Go can build it" >&2; return 1; }
+    echo "MinIO missing: building, which takes minutes" >&2
+    GOFLAGS= GOBIN=$MINIO go install "github.com/minio/minio@${MINIO##*minio-}"
+}
+
+install_azure() {
+    has npm || { echo "Azurite missing: only npm can install it" >&2; return 1; }
+    echo "Azurite missing: installing" >&2
+    npm install --silent --no-fund --no-audit --prefix "$AZURE.part" "azurite@${AZURE##*azurite-}" && mv "$AZURE.part" "$AZURE"
+}
+
 for component in "$@"; do
     case $component in
         postgres) has_postgres || install_packages postgresql ;;
@@ -34,6 +58,9 @@ for component in "$@"; do
         network) { has ip && has nsenter; } || install_packages iproute2 util-linux ;;
         faketime) has faketime || install_packages faketime ;;
         browser) has chromium || install_packages chromium ;;
+        gcs) [ -x "$GCS/fake-gcs-server" ] || install_gcs ;;
+        minio) [ -x "$MINIO/minio" ] || install_minio ;;
+        azure) [ -d "$AZURE" ] || install_azure ;;
         pgbouncer) has pgbouncer || install_packages pgbouncer ;;
         *)
             echo "unknown component: $component" >&2

@@ -22,6 +22,12 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQU
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
+# Tests of Firestore load gRPC. Its fork handlers can close descriptors of other tests in the same process; read when it is imported.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+# As `make` does: tests run as on a user's machine, where a first import writes bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -76,24 +82,29 @@ def ork_cli(plain_environment: dict[str, str]) -> OrkCli:
     return call
 
 
-@pytest.fixture(scope="session")
-def dbt_environment(request: pytest.FixtureRequest, tree: Path) -> Path:
-    """A virtual environment with dbt-duckdb: made once, kept in pytest's cache; a loud skip where it cannot be had."""
+def environment_with(config: pytest.Config, *requirements: str) -> Path:
+    """A virtual environment with these requirements (arguments of pip): made once, kept in pytest's cache; a loud skip where
+    they cannot be installed."""
     from ork.worker.build.builds import Build, digest_of
 
-    requirements = tree / "examples/dbt/requirements.txt"
-    shelf = request.config.cache.mkdir("ork_environments")  # type: ignore[union-attr]
-    build = Build(str(shelf), digest_of([sys.version, requirements.read_bytes()]))
+    files = [Path(each).read_bytes() for each in requirements if Path(each).is_file()]
+    shelf = config.cache.mkdir("ork_environments")  # type: ignore[union-attr]
+    build = Build(str(shelf), digest_of([sys.version, *requirements, *files]))
 
     def make(folder: str) -> None:
         for argv in (
             [sys.executable, "-m", "venv", folder],
-            [f"{folder}/bin/python", "-m", "pip", "install", "-q", "-r", str(requirements)],
+            [f"{folder}/bin/python", "-m", "pip", "install", "-q", *requirements],
         ):
             subprocess.run(argv, check=True, capture_output=True, text=True, timeout=600)
 
     try:
         build.make(make)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"dbt-duckdb cannot be installed here: {str(error.stderr)[-300:]}")
+        pytest.skip(f"{' '.join(requirements)} cannot be installed here: {str(error.stderr)[-300:]}")
     return Path(build.folder)
+
+
+@pytest.fixture(scope="session")
+def dbt_environment(request: pytest.FixtureRequest, tree: Path) -> Path:
+    return environment_with(request.config, "-r", str(tree / "examples/dbt/requirements.txt"))

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -43,3 +46,17 @@ def fooled(library: str, moment: str) -> Iterator[dict[str, str]]:
         shared = f"/faketime_sem_{owner.pid} /faketime_shm_{owner.pid}"
         yield {"LD_PRELOAD": library, "FAKETIME": moment, "FAKETIME_SHARED": shared}
         owner.stdin.close()
+
+
+def library() -> str:
+    """The path of libfaketime, which is installed if need be; without it the test is skipped."""
+
+    def find() -> str | None:
+        return next((str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+
+    if find() is None:
+        subprocess.run([ROOT / "scripts/components.sh", "faketime"], capture_output=True)
+    found = find()
+    if found is None:
+        pytest.skip("faketime is not installed and cannot be (scripts/components.sh faketime)")
+    return found

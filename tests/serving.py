@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,12 @@ def start_ork(folder: Path, environment: dict[str, str], *args: str) -> subproce
         cwd=folder, env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+
+
+def scheduler_token(folder: Path, environment: dict[str, str], inside: Sequence[str] = ()) -> str:
+    """A token for a scheduler on another machine."""
+    words = [*inside, sys.executable, "-m", "ork", "token", "create", "--role", "scheduler"]
+    return subprocess.run(words, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @contextmanager

@@ -13,9 +13,10 @@ OrkError                        carries a stable code and a hint
 │   ├── DocumentError           a document from outside is malformed, forged or too large
 │   └── RunDocumentsError       what holds all documents of a run is damaged for good
 ├── ExecutorError               an attempt could not be started, found or stopped
-│   └── EngineError             the container engine said no
-│       ├── EngineUnreachableError  nobody is there: nothing was asked
+│   └── EngineError             the container engine refused
+│       ├── EngineUnreachableError  no connection: the request was not sent
 │       └── AnswerLostError     it was asked, and may or may not have done it
+├── AlarmError                  the alarm that calls ticks cannot be set or read
 ├── SecretError                 a secret has no value
 │   ├── UndeclaredSecretError   the project does not give it to that workflow
 │   └── SecretNotYetError       its command still runs, or failed: it may work later
@@ -80,6 +81,10 @@ class ObjectsError(OrkError):
     code = "ORK820"
 
 
+class ObjectsRefusedError(ObjectsError):
+    """The object store does not accept who asks: to ask again does not help."""
+
+
 class DocumentError(ObjectsError):
     code = "ORK821"
 
@@ -108,6 +113,10 @@ class EngineUnreachableError(EngineError):
 
 class AnswerLostError(EngineError):
     pass
+
+
+class AlarmError(OrkError):
+    code = "ORK850"
 
 
 class SecretError(OrkError):

@@ -16,6 +16,7 @@ MAX_REASON = 500
 
 FORK_SERVER = "fork server"
 WORKER_POOL = "worker pool"
+PRELOADING = "preloading"
 NEWS_SOCKET = "news socket"
 JOURNAL = "journal"
 NOTIFICATIONS = "notifications"

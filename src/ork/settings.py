@@ -15,6 +15,7 @@ from ork.objects.regular import read_regular
 
 if TYPE_CHECKING:
     from ork.definition.project import Project
+    from ork.model.alarm import AlarmConfig
     from ork.model.infra import WorkerConfig
     from ork.model.outbound import OutboundRule
     from ork.model.workflow import Rate
@@ -36,6 +37,7 @@ class Settings(NamedTuple):
     objects: str
     durability: str = "normal"
     isolation: str = "fork"
+    preload: tuple[str, ...] | None = None  # None: the modules that tasks were seen to import
     task_user: str | None = None
     script_dir: str | None = None
     env_file: str | None = None
@@ -53,6 +55,8 @@ class Settings(NamedTuple):
     wake_url: str | None = None
     wake_look_seconds: float = 60.0  # with a wake_url: first interval at which ticks check a running task
     wake_look_max_seconds: float = 600.0  # the longest interval
+    alarm: AlarmConfig | None = None  # None: nobody calls a tick when something is due
+    request_seconds: float = 45.0  # `ork serve --on-request`: how long one request works before it hands over
     alerts: Mapping[str, Any] = MappingProxyType({})
     traces: bool | None = None  # None: if a collector is configured
     trusted_proxies: tuple[str, ...] = ()  # their X-Forwarded-* headers are trusted
@@ -89,6 +93,15 @@ class Settings(NamedTuple):
     def pass_env(self) -> tuple[str, ...]:
         """Additional environment variables that local tasks inherit."""
         return self.project.pass_env if self.project is not None else ()
+
+    @property
+    def worker_env(self) -> tuple[str, ...]:
+        """The same for local workers, which also need the credentials of a bucket."""
+        if "://" not in self.objects:  # a folder
+            return self.pass_env
+        from ork.objects.buckets.environment import names_to_pass
+
+        return (*self.pass_env, *names_to_pass(self.objects))
 
     @property
     def docker_host(self) -> str | None:
@@ -165,15 +178,17 @@ def load_settings(
     project_values = _from_project_file(project)
     home = os.path.join(root, HOME)
     lease = _seconds(given, "LEASE", LEASE_SECONDS)
+    chosen_objects = objects or given.get("ORK_OBJECTS") or project_values["objects"]
     chosen = store or _value(given, "ORK_STORE") or project_values["store"] or f"sqlite:{home}/ork.db"
     return Settings(
         root=root,
         store=chosen,
-        objects=objects or given.get("ORK_OBJECTS") or project_values["objects"] or _default_objects(chosen, home),
+        objects=chosen_objects or f"journal:{home}/objects",
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or project_values["durability"] or "normal",
         isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared"))
         or project_values["isolation"]
         or "fork",
+        preload=project.preload if project else None,
         task_user=task_user or given.get("ORK_TASK_USER") or (project.task_user if project else None),
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or project_values["script_dir"]),
         env_file=_inside(root, given.get("ORK_ENV_FILE") or project_values["env_file"]),
@@ -191,19 +206,16 @@ def load_settings(
         wake_look_max_seconds=_seconds(given, "WAKE_LOOK_MAX", 600.0),
         schedule_grace_seconds=_number(given, "ORK_SCHEDULE_GRACE_SECONDS", float),
         wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
+        alarm=_alarm(given, project),
+        request_seconds=_seconds(given, "REQUEST", 45.0),
         alerts=dict(project.alerts or {}) if project else {},
         traces=_traces(given, project),
         trusted_proxies=project.trusted_proxies if project else (),
         server=server or given.get("ORK_SERVER") or None,
         token=_value(given, "ORK_TOKEN"),
-        project=project,
+        project=None if project is None else _with_objects(project, chosen_objects),
         environ=given,
     )
-
-
-def _default_objects(store: str, home: str) -> str:
-    """A journal if the store is SQLite, since all its users are on one machine; otherwise files."""
-    return f"{'journal' if store.startswith('sqlite:') else 'file'}:{home}/objects"
 
 
 def _value(environ: Mapping[str, str], name: str) -> str | None:
@@ -292,6 +304,13 @@ def _read_project(root: str) -> Project | None:
     return _with_workers(project, workers, root) if workers is not None else project
 
 
+def _with_objects(project: Project, url: str | None) -> Project:
+    """The project with the object store that it really uses: definitions are checked against it."""
+    from ork.model.record import replaced
+
+    return replaced(project, objects=url)
+
+
 def _with_workers(project: Project, text: bytes, root: str) -> Project:
     """The project with its worker configs. An error in workers.yaml affects only the tasks that use that config."""
     from ork.definition.workers_file import read_workers
@@ -333,6 +352,34 @@ def _traces(environ: Mapping[str, str], project: Project | None) -> bool | None:
     if given is not None:
         return given == "on"
     return project.traces if project else None
+
+
+def _alarm(environ: Mapping[str, str], project: Project | None) -> AlarmConfig | None:
+    """The alarm of ork.yaml, with what the environment replaces; None if there is none."""
+    written = project.alarm if project else None
+    named = {
+        name: environ.get(f"ORK_ALARM_{name.upper()}")
+        for name in ("queue", "url", "service_account", "endpoint", "keys_url")
+    }
+    given = {name: value for name, value in named.items() if value}
+    kind = environ.get("ORK_ALARM")
+    if not kind and not given:
+        return written if written is not None and written.is_on else None
+    from ork.model.alarm import CLOUD_TASKS_KEYS, AlarmConfig, AlarmKind, alarm_mistake
+    from ork.model.record import replaced
+
+    if kind and kind not in set(AlarmKind):
+        raise UsageError(f"ORK_ALARM={kind} is not one of {', '.join(AlarmKind)}", code="ORK851")
+    alarm = written or AlarmConfig(AlarmKind.CLOUD_TASKS)
+    if kind and kind != alarm.kind:
+        alarm = AlarmConfig(AlarmKind(kind))
+    if alarm.kind is AlarmKind.CLOUD_TASKS:
+        alarm = replaced(alarm, **given)
+        for name in CLOUD_TASKS_KEYS:
+            mistake = alarm_mistake(name, getattr(alarm, name))
+            if mistake is not None:
+                raise UsageError(f"ORK_ALARM_{name.upper()}: {mistake[0]}", hint=mistake[1], code="ORK851")
+    return alarm if alarm.is_on else None
 
 
 def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:

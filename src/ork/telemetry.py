@@ -40,6 +40,7 @@ class TelemetryEvent(StrEnum):
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written at the moment
     API_FAILED = "api_failed"  # an internal error: the client got a 500
     FALLBACK = "fallback"  # a slower path is in use
+    ALARM_FAILED = "alarm_failed"  # the alarm cannot be set, so due work may wait for the safety tick
     TRACES_FAILED = "traces_failed"  # spans are dropped because the collector does not accept them
 
 

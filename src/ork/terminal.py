@@ -1,8 +1,11 @@
-"""Terminal settings from the environment. Separate from `ork.settings`, because `ork --help` needs only these."""
+"""What the terminal can show: colours, characters, width. Separate from `ork.settings`, because `ork --help` needs only this."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
+from typing import IO
 
 
 def wants_colour(is_terminal: bool) -> bool:
@@ -25,3 +28,48 @@ def wants_ascii() -> bool:
         ctype = os.environ.get("LC_CTYPE")
         locale = os.environ.get("LANG") if ctype in (None, "", "C.UTF-8", "C.utf8") else ctype
     return locale in ("C", "POSIX")
+
+
+HANDLER = "ork-ascii"
+_PLAIN = {
+    "✓": "+",
+    "✗": "x",
+    "⊘": "-",
+    "▶": ">",
+    "▷": ">",
+    "◷": ".",
+    "‖": "=",
+    "·": "-",
+    "–": "-",
+    "…": "...",
+    "→": "->",
+    "×": "x",
+    "█": "#",
+    "░": ".",
+    "│": "|",
+}
+
+
+def replace_unencodable(*streams: IO[str] | None, ascii_only: bool = False) -> None:
+    """Let the streams write ASCII in place of characters that they cannot encode."""
+    codecs.register_error(HANDLER, _replaced)
+    encoding = "ascii" if ascii_only else None
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors=HANDLER)
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
+
+
+DEFAULT_WIDTH = 80
+
+
+def terminal_width(stream: IO[str]) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.faketime import fooled
+from tests.faketime import fooled, library
 from tests.loopback import loopback
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 # The day on which clocks go forward in Prague: there is no 2:30 there.
 BEGIN = datetime(2026, 3, 28, 12, 0, 30, tzinfo=UTC)
 END = BEGIN + timedelta(days=1)
@@ -50,16 +49,7 @@ DUE = Counter(
 @pytest.fixture(scope="module")
 def faketime() -> Iterator[dict[str, str]]:
     """The environment of processes that believe in another time."""
-
-    def find() -> str | None:
-        return next((str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
-
-    if find() is None:
-        subprocess.run([ROOT / "scripts/components.sh", "faketime"], capture_output=True)
-    found = find()
-    if found is None:
-        pytest.skip("faketime is not installed and cannot be (scripts/components.sh faketime)")
-    with fooled(found, _moment(BEGIN)) as environment:
+    with fooled(library(), _moment(BEGIN)) as environment:
         yield environment
 
 

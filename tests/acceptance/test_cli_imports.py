@@ -50,5 +50,10 @@ def test_running_does_not_load_what_it_does_not_use(tmp_path: Path, plain_enviro
         "anyio",
         "http.client",
         "urllib.request",
+        "obstore",
+        "ork.objects.buckets.documents",
+        "google",
+        "ork.compile.placement",
+        "ork.executors.cloud_run",
     }
     assert loaded(tmp_path, plain_environment, "run") & unused == set()

@@ -75,7 +75,7 @@ def command_lines() -> list[tuple[str, list[str]]]:
     for path in texts:
         said = re.findall(r"(?:run --rm \w+|-- ork) (token [^#\n]*|db [^#\n]*)", path.read_text())
         found += [(path.name, shlex.split(words)) for words in said]
-    for page in (DEPLOY.parent / "docs/team.md", DEPLOY.parent / "docs/monitoring.md"):
+    for page in (DEPLOY.parent / "docs" / name for name in ("team.md", "monitoring.md", "gcp.md")):
         for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S):
             if language not in ("", "sh"):
                 continue

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, run
 from typing import Any
 
 import pytest
@@ -52,6 +54,22 @@ def test_every_example_validates(ork_cli: Callable[..., CompletedProcess[str]]) 
 def test_measured_runs_within_its_worker_configs_and_keeps_its_numbers(run_example: RunExample) -> None:
     code, run, _ = run_example("measured")
     assert (code, task_of(run, "total")["output"]) == (0, 4950)
+
+
+def test_a_run_over_its_budget_is_cancelled(
+    run_example: RunExample, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    code, run, folder = run_example("budget")
+    assert (code, run["status"]) == (1, "cancelled")
+    assert statuses(run) == {"sample": "success", "train": "cancelled", "publish": "cancelled"}
+    assert run["note"] == "cancelled by its budget of $1.00 (by estimate)"
+    why = ork_cli("why", "@last", cwd=folder).stdout
+    assert "cancelled by its budget of $1.00" in why
+    cost = json.loads(ork_cli("cost", "@last", "--json", cwd=folder).stdout)
+    assert (cost["estimate"], cost["is_complete"], cost["budget_usd"], cost["on_exceed"]) == (True, True, 1, "cancel")
+    assert cost["over_budget_at"] is not None
+    assert 1 <= cost["usd"] < 20  # an attempt is stopped soon after
+    assert {task["name"] for task in cost["tasks"]} == {"sample", "train"}
 
 
 def test_hello_greets_whoever_is_named(run_example: RunExample) -> None:
@@ -247,6 +265,10 @@ def test_cache_is_asked_first_and_can_be_bypassed(run_example: RunExample) -> No
     run_example("cache", "--no-cache")
     run_example("cache", "-p", "city=Praha")
     assert calls.read_text() == "Brno\nBrno\nPraha\n"
+    with (folder / "weather.py").open("a") as code:
+        code.write("# changed\n")
+    run_example("cache")
+    assert calls.read_text() == "Brno\nBrno\nPraha\nBrno\n", "changed code is not run from the cache"
 
 
 def test_approval_waits_for_a_person_who_is_remembered(
@@ -397,3 +419,14 @@ def test_location_finds_its_workflows_and_keeps_them(
     run = json.loads(ork_cli("run", "daily_report", "--json", cwd=folder).stdout)
     assert task_of(run, "line")["output"] == "3 orders, 400 in all"
     assert ork_cli("deploy", "workflow.yaml", cwd=folder).returncode == 4
+
+
+@pytest.mark.slow
+def test_etl_runs_through_a_server_that_keeps_its_documents() -> None:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORK_")} | {"PATH": path}
+    script = EXAMPLES / "etl" / "through_server.sh"
+    done = run(["sh", str(script)], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '{"ada":165,"cyd":200}' in done.stdout
+    assert "the documents are on the server" in done.stdout

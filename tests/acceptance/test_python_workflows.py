@@ -33,7 +33,7 @@ etl = Workflow(
     params={"limit": {"type": "int", "default": 5, "description": "how many"}},
     types={"Row": {"id": "int", "name": "str?"}},
     defaults={"retries": 1, "env": {"STAGE": "test"}, "environment": "env"},
-    max_active_runs=2,
+    max_active_runs=2, budget={"usd": 5, "on_exceed": "cancel"},
     fail_fast=True,
     alerts=["ops"],
 )
@@ -66,6 +66,7 @@ etl.workflow("child", "other", inputs={"rows": ref("extract")}, depends_on=["ok"
 etl.add("ask", executor="http", config={"url": "http://localhost/"}, depends_on=["child"])
 etl.add("built", executor="rust", file="fast.rs", args=["--all"])
 etl.add("configured", executor="http", config_file="ask.yaml")
+etl.add("there", executor="cloudrun", job="nightly")
 """
 
 IN_YAML = """\
@@ -78,6 +79,7 @@ params:
 types: {Row: {id: int, name: str?}}
 defaults: {retries: 1, env: {STAGE: test}, environment: env}
 max_active_runs: 2
+budget: {usd: 5, on_exceed: cancel}
 fail_fast: true
 alerts: [ops]
 tasks:
@@ -138,6 +140,7 @@ tasks:
     depends_on: [child]
   built: {executor: rust, file: fast.rs, args: ["--all"]}
   configured: {executor: http, config_file: ask.yaml}
+  there: {executor: cloudrun, job: nightly}
 """
 
 # What a Python workflow says by other means, or what stands for something else that is there.
@@ -149,7 +152,7 @@ def test_the_same_workflow_in_yaml_and_in_python_has_equal_content(tmp_path: Pat
     (tmp_path / "flow.yaml").write_text(IN_YAML)
     (tmp_path / "fast.rs").write_text("fn main() {}\n")
     (tmp_path / "workers.yaml").write_text("heavy: {where: docker}\n")
-    (tmp_path / "ork.yaml").write_text("alerts: {ops: https://example.org}\n")
+    (tmp_path / "ork.yaml").write_text("alerts: {ops: https://example.org}\ngcp: {project: p, region: r}\n")
     (tmp_path / "ask.yaml").write_text("url: http://localhost/\n")
     (tmp_path / ".env").write_text("KEY=hush\n")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)

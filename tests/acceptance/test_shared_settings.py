@@ -210,3 +210,27 @@ def test_a_folder_of_files_does_not_become_one_of_journals(place: Place) -> None
     assert place.ork("tick").returncode == 0
     assert place.ork("tick", env={**place.own, "ORK_OBJECTS": f"journal:{place.folder}/a"}).returncode == 0
     assert not (place.folder / "a" / ".ork-journals").exists()
+
+
+def test_journals_are_refused_on_a_machine_that_reaches_them_over_a_network(place: Place) -> None:
+    """A ramfs takes the part of the network file system: its type is not one on which appending is known to be atomic."""
+    here, mounted = place.folder / "journals", place.folder / "mounted"
+    mounted.mkdir()
+    if subprocess.run(["mount", "-t", "ramfs", "ramfs", str(mounted)], capture_output=True).returncode:
+        pytest.skip("cannot mount a ramfs here: a folder on a network disk is not tested")
+    try:
+        local = {**place.own, "ORK_OBJECTS": f"journal:{here}"}
+        assert place.ork("tick", env=local).returncode == 0
+        assert (here / ".ork-journals").exists()
+        shutil.copytree(here, mounted / "journals")
+        refused = place.ork("tick", env={**place.own, "ORK_OBJECTS": f"journal:{mounted}/journals"})
+        assert refused.returncode == 1
+        assert "reaches the folder over a network" in refused.stderr
+        assert "db use-settings" in refused.stderr
+        # A new folder there gets files, which all machines can use.
+        files = {**place.own, "ORK_OBJECTS": f"journal:{mounted}/new"}
+        assert place.ork("db", "use-settings", env=files).returncode == 0
+        assert place.ork("tick", env=files).returncode == 0
+        assert not (mounted / "new" / ".ork-journals").exists()
+    finally:
+        subprocess.run(["umount", "-l", str(mounted)], check=True)

@@ -24,6 +24,12 @@ except SystemExit:
     pass
 {LIST_MODULES}
 """
+LIST_AFTER_BUCKETS = f"""
+from ork.objects.opening import open_objects
+for url in ("gs://bucket/prefix?endpoint=http://127.0.0.1:1", "s3://bucket/prefix", "az://container?account=name"):
+    open_objects(url)
+{LIST_MODULES}
+"""
 LIST_AFTER_WORKER = f"""
 import ork.worker.main
 {LIST_MODULES}
@@ -48,6 +54,30 @@ def test_help_loads_nothing_heavy(plain_environment: dict[str, str]) -> None:
     assert not loaded & HEAVY
     rooms = {name for name in loaded if name.startswith(("ork.definition", "ork.state", "ork.scheduler", "ork.app"))}
     assert rooms == set()
+
+
+OF_EXTRAS = (
+    "google", "grpc", "obstore", "lightkube", "asyncpg", "ork.state.firestore", "ork.state.postgres", "ork.executors.cloud_run",
+    "ork.objects.buckets.with_obstore",
+)  # fmt: skip
+
+
+def test_a_run_on_the_default_store_loads_nothing_of_a_cloud(tmp_path: Path, plain_environment: dict[str, str]) -> None:
+    (tmp_path / "workflow.yaml").write_text('name: one\ntasks:\n  only: {command: "true"}\n')
+    run = f"import os, sys\nos.chdir({str(tmp_path)!r})\nsys.argv = ['ork', 'run', 'workflow.yaml']\n"
+    loaded = modules_after(
+        f"{run}try:\n    from ork.cli.main import main\n    main()\nexcept SystemExit:\n    pass\n{LIST_MODULES}",
+        plain_environment,
+    )
+    assert "ork.state.sqlite" in loaded
+    assert {name for name in loaded if name.startswith(OF_EXTRAS)} == set()
+
+
+def test_a_bucket_of_a_worker_needs_the_standard_library_only(plain_environment: dict[str, str]) -> None:
+    before = modules_after(LIST_MODULES, plain_environment)
+    loaded = modules_after(LIST_AFTER_BUCKETS, plain_environment) - before
+    assert {name for name in loaded if not is_standard(name) and not is_of_the_worker(name)} == set()
+    assert not loaded & {"asyncio", "http.client", "ssl", "logging", "subprocess", "xml.etree.ElementTree"}
 
 
 def test_the_worker_loads_the_standard_library_and_its_own_rooms_only(plain_environment: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from ork.executors import local, local_spawn
+from ork.executors import local, local_worker
 from ork.scheduler import observe
 
 WORKER = """\
@@ -39,7 +39,7 @@ def main() -> None:
             file.write(f"{order.attempt.key}\n")
         self._listen_for(order.attempt.key, news)
         log = self._documents.open_log(str(order.attempt.key))
-        local_spawn.spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), os.environ)
+        local_worker.spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), os.environ)
         log.close()
 
     observe.Observer.look = look_and_start_again  # type: ignore[method-assign]
@@ -48,8 +48,8 @@ def main() -> None:
         worker = os.path.join(folder, "worker.py")
         with open(worker, "w") as file:
             file.write(WORKER)
-        assert os.path.exists(local_spawn.BOOTSTRAP)
-        local_spawn.BOOTSTRAP = worker
+        assert os.path.exists(local_worker.BOOTSTRAP)
+        local_worker.BOOTSTRAP = worker
     from ork.cli.main import main as ork
 
     ork(sys.argv[2:])

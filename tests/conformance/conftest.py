@@ -17,7 +17,8 @@ from _pytest.mark import ParameterSet
 from ork.state.memory import MemoryStore
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
-from tests.conformance.object_stores import OBJECT_STORES, Open
+from tests.conformance.object_stores import CLOUD, OBJECT_STORES, Open
+from tests.firestore import emulator_or_skip
 from tests.pgbouncer import Bouncer, bouncer_or_skip
 from tests.postgres import server_or_skip, template
 
@@ -103,10 +104,19 @@ def _next_database() -> str:
 def _postgres_at(url: str, clock: LeaseClock) -> Callable[[], StateStore]:
     from ork.state.postgres import PostgresStore
 
-    def moment() -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=clock.seconds)
+    return lambda: PostgresStore(url, lease_seconds=LEASE_SECONDS, clock=lambda: _moment(clock))
 
-    return lambda: PostgresStore(url, lease_seconds=LEASE_SECONDS, clock=moment)
+
+def _moment(clock: LeaseClock) -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=clock.seconds)
+
+
+def _firestore(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    emulator = emulator_or_skip()
+    from ork.state.firestore import FirestoreStore
+
+    url, options = emulator.new_database(), {"lease_seconds": LEASE_SECONDS, "emulator": emulator.host}
+    return lambda: FirestoreStore(url, clock=lambda: _moment(clock), **options)
 
 
 STORES: dict[str, Opener] = {
@@ -115,6 +125,7 @@ STORES: dict[str, Opener] = {
     "sqlite-file": _sqlite_file,
     "postgres": _postgres,
     "postgres-behind-pgbouncer": _behind_pgbouncer,
+    "firestore": _firestore,
 }
 ANSWERS_AT_ONCE = {"sqlite-inline"}
 
@@ -138,7 +149,10 @@ class Stores:
 
 
 def _chosen(names: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(name, marks=pytest.mark.slow if name.startswith("postgres") else ()) for name in names]
+    return [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith(("postgres", "firestore")) else ())
+        for name in names
+    ]
 
 
 @pytest.fixture(params=_chosen(STORES))
@@ -161,7 +175,13 @@ def store(stores: Stores) -> StateStore:
     return stores.open()
 
 
-@pytest.fixture(params=OBJECT_STORES)
+def _marks(name: str) -> Iterable[pytest.MarkDecorator]:
+    if name in CLOUD:
+        return [pytest.mark.cloud]
+    return [pytest.mark.slow] if name.startswith("server") else []
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_marks(name)) for name in OBJECT_STORES])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the object store under test, as often as it is called."""
     with OBJECT_STORES[request.param](tmp_path) as open_store:

@@ -10,7 +10,7 @@ from ork.core.effects import LaunchRequest
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
-from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
+from ork.model.task import Attempt, AttemptStatus, GroupPlace, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Version
 from ork.state.records import ClaimedRun, RunChanges
 from ork.state.store import StateStore
@@ -94,3 +94,13 @@ def ended(claimed: ClaimedRun, status: RunStatus = RunStatus.SUCCESS, **what: An
 
 def command(run: RunId, kind: CommandKind = CommandKind.CANCEL, **options: Any) -> RunCommand:
     return RunCommand(run, kind, by="eve", **options)
+
+
+def group_requests(run: RunId, size: int, parallelism: int, **options: Any) -> tuple[LaunchRequest, ...]:
+    """Launches of instances of `extract` as one group."""
+    requests = [launch_request(run, "extract", index=index, **options) for index in range(size)]
+    id = str(requests[0].attempt.key)
+    return tuple(
+        replaced(request, attempt=replaced(request.attempt, group=GroupPlace(id, index, parallelism)))
+        for index, request in enumerate(requests)
+    )

@@ -236,6 +236,33 @@ def test_bytes_of_a_log_have_places(opened: Open) -> None:
     assert reader.log_size(ONE) == 12
 
 
+def test_the_last_status_is_the_one_that_is_read(opened: Open) -> None:
+    worker, scheduler = opened(), opened()
+    worker.put_specs([(ONE, b"spec"), (TWO, b"spec")])
+    worker.put_status(ONE, b"beat", 0)
+    worker.put_last_status(ONE, b"end", 1)
+    worker.put_last_status(TWO, b"end at once", 0)
+    assert list(scheduler.read_statuses([ONE, TWO])) == [b"end", b"end at once"]
+    worker.put_last_status(ONE, b"end")
+    scheduler.put_last_status(ONE, b"by the poller")
+    assert list(opened().read_statuses([ONE])) == [b"by the poller"]
+
+
+def test_a_look_finds_what_is_new(opened: Open) -> None:
+    """What has not changed, or is a heartbeat, need not be read again."""
+    worker, scheduler = opened(), opened()
+    worker.put_specs([(ONE, b"spec")])
+    assert list(scheduler.look_at_statuses([ONE, OTHER])) == [None, None]
+    worker.put_status(ONE, b"beat 1", 0)
+    assert list(scheduler.look_at_statuses([ONE])) == [b"beat 1"]
+    assert scheduler.look_at_statuses([ONE])[0] in (b"beat 1", None)
+    worker.put_status(ONE, b"beat 2", 1)
+    assert scheduler.look_at_statuses([ONE])[0] in (b"beat 2", "beating")
+    worker.put_last_status(ONE, b"end", 2)
+    assert list(scheduler.look_at_statuses([ONE, OTHER])) == [b"end", None]
+    assert list(opened().look_at_statuses([ONE])) == [b"end"]
+
+
 # ── stop requests ────────────────────────────────────────────────────────────────────────────────
 
 

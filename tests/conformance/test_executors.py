@@ -6,21 +6,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterator
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from ork.executors.executor import Executor, LaunchOrder, Presence, StatusCallback
+from ork.executors.executor import Executor, GroupOrder, LaunchOrder, Presence, StatusCallback
 from ork.executors.local import LocalExecutor
 from ork.model.ids import AttemptKey
 from ork.model.record import replaced
 from ork.model.task import Attempt
-from ork.model.workflow import Isolation
+from ork.model.workflow import Command, Const, Isolation, TaskSpec
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.opening import open_objects
+from ork.scheduler.statuses import close_gate
+from ork.testing.clock import EPOCH
 from ork.testing.executor import ScriptedExecutor
-from ork.testing.faults import Process
+from ork.testing.faults import SimulatedProcess
+from ork.testing.platform import Platform
 from tests.docker import Daemon, busybox, daemon_or_skip, own_daemon
 from tests.integration.dock import Dock
 from tests.integration.workshop import ENDS, Workshop
@@ -137,6 +142,52 @@ def _on_another_machine(local_name: str) -> str:
     return f"{kind}:another-machine:{rest}"
 
 
+class CloudRunSubject(CommandSubject):
+    """On a fake Cloud Run, whose containers are processes of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        pytest.importorskip("google.cloud.run_v2", reason="the extra `gcp` is not installed")
+        from tests.cloud.cloud_run import FakeCloudRun
+        from tests.cloud.executors import cloud_run_executor
+        from tests.cloud.runners import ProcessRunner
+
+        (folder / "project").mkdir()
+        self._cloud = FakeCloudRun(ProcessRunner({"image": folder / "project"}))
+        make = partial(cloud_run_executor, self._cloud)
+        super().__init__(folder, lambda documents, _: make(documents), lambda name: name.replace("acme", "other"))
+
+    def _command(self, script: str, task: str) -> LaunchOrder:
+        from tests.cloud.documents import container_document
+
+        attempt = self._shop.attempt(task)
+        attempt = replaced(attempt, executor=self.executor.name, external_name=self.executor.name_for(attempt.key))
+        return self._shop.order(attempt, argv=["sh", "-c", script], news=None, container=container_document("image"))
+
+    def group(self, size: int, parallelism: int) -> GroupOrder:
+        from tests.cloud.documents import group_order
+
+        return group_order(self._shop, self.executor, size, parallelism, "echo {name} $$ >> grouped; exec sleep 600")
+
+    def _grouped(self) -> list[tuple[AttemptKey, int]]:
+        file = self._shop.root / "grouped"
+        lines = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+        keys = {str(order.attempt.key): order.attempt.key for order in self.group(9, 1).orders}
+        return [(keys[name], int(pid)) for name, pid in lines]
+
+    def started_attempts(self) -> list[AttemptKey]:
+        return [key for key, _ in self._grouped()]
+
+    def running_attempts(self) -> set[AttemptKey]:
+        return {key for key, pid in self._grouped() if Path(f"/proc/{pid}").exists()}
+
+    def close_gate(self, attempt: Attempt) -> None:
+        assert close_gate(self._shop.objects, attempt, datetime.now(UTC))
+
+    def close(self) -> None:
+        super().close()
+        self._cloud.close()
+
+
 class DockerSubject(OnLoop):
     _other: Daemon | None = None
 
@@ -180,7 +231,7 @@ class DockerSubject(OnLoop):
 
 class ScriptedSubject:
     def __init__(self, _folder: Path) -> None:
-        self._stage = Stage(timeout=None)
+        self._stage = Stage(timeout=None, platform=Platform(size=100))
         self.executor: Executor = self._stage.executor
         self.order = self._stage.order()
         self._stage.cluster.script_of = lambda *_: replaced(  # type: ignore[method-assign]
@@ -211,8 +262,20 @@ class ScriptedSubject:
     def result(self, _attempt: Attempt) -> tuple[int, bytes] | None:
         return None
 
+    def group(self, size: int, parallelism: int) -> GroupOrder:
+        return self._stage.group(size, parallelism)
+
+    def started_attempts(self) -> list[AttemptKey]:
+        return self._stage.witness.started
+
+    def running_attempts(self) -> set[AttemptKey]:
+        return self._stage.witness.running
+
+    def close_gate(self, attempt: Attempt) -> None:
+        assert close_gate(self._stage.objects, attempt, EPOCH)
+
     def _on(self, machine: Any) -> Executor:
-        process = Process("q", self._stage.kernel, self._stage.faults)
+        process = SimulatedProcess("q", self._stage.kernel, self._stage.faults)
         return ScriptedExecutor("sim", self._stage.cluster, machine, process)
 
     def close(self) -> None:
@@ -221,12 +284,15 @@ class ScriptedSubject:
 
 SUBJECTS: dict[str, Callable[[Path], Subject]] = {
     "local": lambda folder: CommandSubject(folder, _local, _on_another_machine),
+    "cloudrun": CloudRunSubject,
     "docker": DockerSubject,
     "scripted": ScriptedSubject,
 }
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name == "docker" else ()) for name in SUBJECTS])
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow if name in ("cloudrun", "docker") else ()) for name in SUBJECTS]
+)
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
     made = SUBJECTS[request.param](tmp_path)
     yield made
@@ -333,3 +399,142 @@ def test_a_name_is_the_same_for_the_same_attempt_and_no_other(subject: Subject) 
     name = subject.executor.name_for(key)
     assert subject.successor().name_for(key) == name
     assert subject.executor.name_for(key._replace(number=2)) != name
+
+
+# ── executors that start groups ──────────────────────────────────────────────────────────────────
+
+
+class GroupSubject(Subject, Protocol):
+    """An executor that starts groups, and groups whose attempts run until they are stopped."""
+
+    def group(self, size: int, parallelism: int) -> GroupOrder:
+        """The same group each time, with its specs in the object store."""
+
+    def started_attempts(self) -> list[AttemptKey]:
+        """The attempts of the group whose user code was started, in order, once for each start."""
+
+    def running_attempts(self) -> set[AttemptKey]:
+        """The attempts of the group whose user code runs now."""
+
+    def close_gate(self, attempt: Attempt) -> None:
+        """Closes the gate of an attempt that has not started, as a scheduler does that gives it up."""
+
+
+GROUP_SUBJECTS: dict[str, Callable[[Path], GroupSubject]] = {"cloudrun": CloudRunSubject, "scripted": ScriptedSubject}
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow if name == "cloudrun" else ()) for name in GROUP_SUBJECTS]
+)
+def grouped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GroupSubject]:
+    made = GROUP_SUBJECTS[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+def group_started(
+    subject: GroupSubject, size: int, parallelism: int, executor: Executor | None = None, report: StatusCallback = heard
+) -> GroupOrder:
+    group = subject.group(size, parallelism)
+    assert list(subject.do((executor or subject.executor).start_groups([group], report))) == []
+    eventually(subject, lambda: len(subject.running_attempts()) >= parallelism)
+    return group
+
+
+def presences(subject: GroupSubject, executor: Executor, group: GroupOrder) -> list[Presence]:
+    return list(subject.do(executor.find([order.attempt for order in group.orders])))
+
+
+def test_an_executor_that_starts_groups_says_how_large_they_may_be(grouped: GroupSubject) -> None:
+    task = TaskSpec("task", grouped.executor.name, Command((Const("true"),)), foreach=Const([1, 2]))
+    assert 0 < grouped.executor.group_size(task) <= grouped.executor.traits.starts_groups
+
+
+def test_an_executor_that_starts_none_refuses_them_and_says_so(subject: Subject) -> None:
+    if subject.executor.traits.starts_groups:
+        pytest.skip("it starts groups")
+    group = GroupOrder("group", 1, "00", (subject.order,))
+    (refused,) = subject.do(subject.executor.start_groups([group], heard))
+    assert (refused.attempt, refused.final) == (subject.order.attempt.key, True)
+    assert subject.starts() == 0
+
+
+def test_a_group_that_nobody_has_started_is_gone(grouped: GroupSubject) -> None:
+    assert presences(grouped, grouped.executor, grouped.group(3, 1)) == [Presence.GONE] * 3
+
+
+def test_no_more_of_a_group_run_at_the_same_time_than_its_parallelism_and_the_others_are_queued(
+    grouped: GroupSubject,
+) -> None:
+    group = group_started(grouped, 5, 2)
+    for _ in range(5):
+        grouped.let_pass()
+    assert len(grouped.running_attempts()) == 2
+    found = presences(grouped, grouped.executor, group)
+    assert (found.count(Presence.RUNNING), found.count(Presence.QUEUED)) == (2, 3)
+
+
+def test_the_next_of_a_group_starts_when_one_has_ended_and_each_starts_once(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 5, 2)
+    attempts = {order.attempt.key: order.attempt for order in group.orders}
+    for _ in range(5):
+        eventually(grouped, lambda: bool(grouped.running_attempts()))
+        ended = min(grouped.running_attempts())
+        grouped.do(grouped.executor.stop([attempts[ended]], at_once=True))
+        eventually(grouped, lambda ended=ended: ended not in grouped.running_attempts())  # type: ignore[misc]
+    assert sorted(grouped.started_attempts()) == sorted(attempts)
+    eventually(grouped, lambda: set(presences(grouped, grouped.executor, group)) == {Presence.GONE})
+
+
+def test_a_start_of_a_group_is_repeatable_also_in_part_and_by_others(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 4, 2)
+    part = replaced(group, orders=group.orders[1:3])
+    for executor in (grouped.executor, grouped.successor()):
+        assert list(grouped.do(executor.start_groups([group, part], heard))) == []
+    for _ in range(5):
+        grouped.let_pass()
+    assert len(grouped.running_attempts()) == 2
+    assert len(grouped.started_attempts()) == len(set(grouped.started_attempts()))
+
+
+def test_whoever_comes_next_finds_each_attempt_of_a_group(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 3, 1)
+    assert presences(grouped, grouped.successor(), group) == [Presence.RUNNING, Presence.QUEUED, Presence.QUEUED]
+
+
+def test_stopping_one_attempt_of_a_group_lets_the_others_go_on(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 2, 2)
+    grouped.do(grouped.executor.stop([group.orders[0].attempt], at_once=True))
+    key = group.orders[0].attempt.key
+    eventually(grouped, lambda: key not in grouped.running_attempts())
+    grouped.let_pass()
+    assert grouped.running_attempts() == {group.orders[1].attempt.key}
+
+
+def test_a_queued_attempt_whose_gate_is_closed_never_runs_and_those_behind_it_do(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 3, 1)
+    first, second, third = (order.attempt for order in group.orders)
+    grouped.close_gate(second)
+    grouped.do(grouped.executor.stop([second], at_once=True))
+    grouped.do(grouped.executor.stop([first], at_once=True))
+    eventually(grouped, lambda: third.key in grouped.running_attempts())
+    assert second.key not in grouped.started_attempts()
+
+
+def test_the_end_of_an_attempt_of_a_group_is_reported(grouped: GroupSubject) -> None:
+    reported: list[AttemptKey] = []
+    group = group_started(grouped, 2, 2, report=lambda key, _told=None, /: reported.append(key))
+    reported.clear()
+    grouped.do(grouped.executor.stop([group.orders[1].attempt], at_once=True))
+    eventually(grouped, lambda: group.orders[1].attempt.key in reported)
+
+
+def test_what_is_left_of_a_group_can_be_started_again_when_its_unit_has_ended(grouped: GroupSubject) -> None:
+    group = group_started(grouped, 1, 1)
+    grouped.do(grouped.executor.stop([group.orders[0].attempt], at_once=True))
+    eventually(grouped, lambda: presences(grouped, grouped.executor, group) == [Presence.GONE])
+    more = grouped.group(3, 1)
+    rest = replaced(more, orders=more.orders[1:])
+    eventually(grouped, lambda: set(presences(grouped, grouped.executor, rest)) == {Presence.GONE})
+    assert list(grouped.do(grouped.executor.start_groups([rest], heard))) == []
+    eventually(grouped, lambda: rest.orders[0].attempt.key in grouped.running_attempts())

@@ -31,6 +31,7 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
+    group_requests,
     later,
     launch_request,
     owned_run,
@@ -270,3 +271,21 @@ async def test_words_that_are_not_valid_text_harm_nobody(store: StateStore) -> N
     )
     assert (await store.run_updates(bad.run.id)).run.error.startswith("a")
     assert (await store.run_updates(good.run.id)).tasks[1].reason == "fine"
+
+
+async def test_a_group_comes_with_the_claim_and_stays_as_it_was_written(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    instances = tuple(task("extract", index=index) for index in range(3))
+    requests = group_requests(claimed.run.id, 3, parallelism=2)
+    await store.commit(ANN, [changes(claimed, tasks=instances, launches=requests)], NOW)
+    started, failed = (
+        replaced(requests[0].attempt, status=AttemptStatus.RUNNING, started_at=NOW, seq=1, seen_at=NOW),
+        replaced(requests[1].attempt, closing=GiveUp.CANCEL, closing_since=NOW),
+    )
+    await store.commit(ANN, [changes(claimed, attempts=(started, failed))], NOW)
+    await store.release(ANN)
+    await register(store, BEN)
+    (again,) = await claim(store, BEN)
+    written = {row.key.task.index: row.group for row in again.attempts}
+    assert written == {index: request.attempt.group for index, request in enumerate(requests)}
+    assert {row.key for row in again.attempts} == {request.attempt.key for request in requests}

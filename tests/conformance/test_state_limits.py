@@ -6,12 +6,15 @@ import asyncio
 
 import pytest
 
+from ork.model.ids import SchedulerId
+from ork.model.record import replaced
 from ork.model.task import (
+    Attempt,
     AttemptStatus,
     TaskStatus,
 )
 from ork.model.workflow import Rate
-from ork.state.records import Committed
+from ork.state.records import ClaimedRun, Committed
 from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
@@ -20,8 +23,10 @@ from tests.conformance.state_samples import (
     attempt,
     changes,
     deploy,
+    group_requests,
     launch_request,
     owned_run,
+    task,
 )
 
 LEASE = 60
@@ -175,3 +180,105 @@ async def test_limits_that_hold_already_are_not_written_and_wake_nobody(stores) 
     assert not await there.wait_for_change(0)
     await here.set_limits({"pool:api": 2, "*": 4}, {"pool:api": Rate(6, 1.0)})
     assert await there.wait_for_change(30)
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def tasks(committed: Committed) -> set[str]:
+    return {str(key.task) for key in committed.admitted}
+
+
+async def fanned_out(store: StateStore, scheduler: SchedulerId = ANN, size: int = 5) -> ClaimedRun:
+    """A run whose task `extract` has instances."""
+    claimed = await owned_run(store, scheduler)
+    instances = tuple(task("extract", index=index) for index in range(size))
+    await store.commit(scheduler, [changes(claimed, tasks=instances)], NOW)
+    return claimed
+
+
+async def test_a_group_holds_as_many_slots_as_run_at_the_same_time(store: StateStore) -> None:
+    await store.set_limits({"*": 3})
+    claimed = await fanned_out(store)
+    run = claimed.run.id
+    answer = await launch(store, claimed, *group_requests(run, 5, parallelism=2), launch_request(run, "load"))
+    assert tasks(answer) == {*(f"extract[{index}]" for index in range(5)), "load"}
+    assert dict(answer.parallelism) == {f"{run}/extract/0/1": 2}
+    (use,) = await store.limit_use()
+    assert (use.used, use.slots) == (3, 3)
+
+
+async def test_a_group_is_admitted_with_fewer_slots_where_fewer_are_free_and_says_so_in_its_rows(
+    store: StateStore,
+) -> None:
+    await store.set_limits({"*": 3, "pool:api": 9})
+    claimed = await fanned_out(store)
+    run = claimed.run.id
+    await launch(store, claimed, launch_request(run, "load"))
+    answer = await launch(store, claimed, *group_requests(run, 5, parallelism=4, pool="api"))
+    assert (len(answer.admitted), dict(answer.parallelism)) == (5, {f"{run}/extract/0/1": 2})
+    rows = [row for row in await store.list_attempts(run) if row.group is not None]
+    assert [(row.group.id, row.group.index, row.group.parallelism) for row in rows] == [
+        (f"{run}/extract/0/1", index, 2) for index in range(5)
+    ]
+    other = await owned_run(store)
+    assert (await launch(store, other, launch_request(other.run.id, "load"))).full == {"*"}
+
+
+async def test_a_group_without_a_free_slot_is_turned_away_as_a_whole(store: StateStore) -> None:
+    await store.set_limits({"pool:api": 1})
+    claimed = await fanned_out(store)
+    run = claimed.run.id
+    await launch(store, claimed, launch_request(run, "load", pool="api"))
+    answer = await launch(store, claimed, *group_requests(run, 5, parallelism=4, pool="api"))
+    assert (answer.admitted, answer.full, dict(answer.parallelism)) == (frozenset(), {"pool:api"}, {})
+    assert all(row.group is None for row in await store.list_attempts(run))
+
+
+async def test_a_group_gives_slots_back_when_fewer_attempts_are_left_than_may_run(store: StateStore) -> None:
+    await store.set_limits({"*": 2})
+    claimed = await fanned_out(store, size=3)
+    run = claimed.run.id
+    requests = group_requests(run, 3, parallelism=2)
+    await launch(store, claimed, *requests)
+
+    def over(index: int) -> Attempt:
+        return replaced(requests[index].attempt, status=AttemptStatus.SUCCESS, finished_at=NOW)
+
+    answer = await launch(store, claimed, launch_request(run, "load"), attempts=(over(0),))
+    assert (answer.admitted, answer.full) == (frozenset(), {"*"})  # two are left, and two may run
+    answer = await launch(store, claimed, launch_request(run, "load"), attempts=(over(1),))
+    assert tasks(answer) == {"load"}
+
+
+async def test_an_attempt_of_a_group_that_waits_for_a_job_takes_no_slot(store: StateStore) -> None:
+    await store.set_limits({"*": 2})
+    claimed = await fanned_out(store, size=2)
+    run = claimed.run.id
+    requests = group_requests(run, 2, parallelism=2)
+    await launch(store, claimed, *requests)
+    waiting = replaced(requests[0].attempt, status=AttemptStatus.RUNNING, started_at=NOW, waits_for="[]")
+    answer = await launch(store, claimed, launch_request(run, "load"), attempts=(waiting,))
+    assert tasks(answer) == {"load"}
+
+
+async def test_groups_of_two_schedulers_share_a_limit_and_never_exceed_it(stores) -> None:
+    here, there = stores.open(), stores.open()
+    await here.set_limits({"executor:process": 5})
+    one = await fanned_out(here, ANN)
+    two = await fanned_out(there, BEN)
+    first = await here.commit(ANN, [changes(one, launches=group_requests(one.run.id, 5, parallelism=3))], NOW)
+    second = await there.commit(BEN, [changes(two, launches=group_requests(two.run.id, 5, parallelism=3))], NOW)
+    assert [*first.parallelism.values(), *second.parallelism.values()] == [3, 2]
+    assert (await here.limit_use())[0].used == 5
+
+
+async def test_a_rate_admits_the_first_attempts_of_a_group(store: StateStore) -> None:
+    await store.set_limits({"pool:api": 9}, {"pool:api": Rate(2, 60.0)})
+    claimed = await fanned_out(store)
+    run = claimed.run.id
+    answer = await launch(store, claimed, *group_requests(run, 5, parallelism=4, pool="api"))
+    assert tasks(answer) == {"extract[0]", "extract[1]"}
+    assert answer.full == {"rate:pool:api"}
+    (use,) = [use for use in await store.limit_use() if use.name == "pool:api"]
+    assert use.used == 2

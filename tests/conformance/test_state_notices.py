@@ -57,6 +57,23 @@ async def test_alerts_of_a_commit_become_notices_that_are_due_at_once(store: Sta
     assert await store.list_alerts(claimed.run.id) == told
 
 
+async def test_a_run_over_its_budget_is_remembered_by_its_notice(store: StateStore) -> None:
+    claimed, other = await owned_run(store), RunId("another")
+    assert await store.over_budget_at(claimed.run.id) is None
+    over = Alert(None, None, is_over_budget=True)
+    await store.commit(ANN, [changes(claimed, alerts=(over,))], later(5))
+    (notice,) = await store.take_alerts(10, later(5))
+    assert (notice.kind, notice.run, notice.failure, notice.raised_at) == (
+        NoticeKind.BUDGET, claimed.run.id, None, later(5),
+    )  # fmt: skip
+    await store.settle_alert(notice.id, ["ops"], None)
+    assert await store.over_budget_at(claimed.run.id) == later(5)
+    assert await store.over_budget_at(other) is None
+    assert await store.list_alerts(claimed.run.id) == ()
+    await store.commit(ANN, [changes(claimed, alerts=(over,))], later(60))
+    assert await store.over_budget_at(claimed.run.id) == later(60)
+
+
 async def test_a_fenced_commit_leaves_no_notice(store: StateStore) -> None:
     claimed = await owned_run(store)
     stale = replaced(claimed, epoch=claimed.epoch + 1)

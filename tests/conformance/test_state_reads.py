@@ -267,6 +267,14 @@ async def test_who_asked_for_a_run_is_known(store: StateStore) -> None:
     assert await store.get_starter(RunId("none")) is None
 
 
+async def test_the_idempotency_key_of_a_run_is_known(store: StateStore) -> None:
+    flow = await deploy(store)
+    known, unknown = await store.create_runs([new_run(flow, key="once"), new_run(flow)], NOW)
+    assert await store.get_key(known.id) == "once"
+    assert await store.get_key(unknown.id) is None
+    assert await store.get_key(RunId("none")) is None
+
+
 # ── marks and ids are text that sorts as it was given ────────────────────────────────────────────
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from ork.core.launch_groups import granted
+from ork.model.ids import AttemptKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import AttemptStatus, TaskStatus
+from ork.model.task import Attempt, AttemptStatus, TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.records import RunFilter
 from ork.state.store import StateStore
@@ -24,6 +26,7 @@ from tests.conformance.state_samples import (
     attempt,
     changes,
     command,
+    group_requests,
     later,
     launch_request,
     new_run,
@@ -33,6 +36,7 @@ from tests.conformance.state_samples import (
 
 TASKS = ("extract", "clean", "load")
 STEPS = 120
+ON_FIRESTORE = 10  # histories: each takes a few seconds there
 Step = Callable[[StateStore], Awaitable[Any]]
 
 
@@ -44,6 +48,8 @@ class History:
         self._claims: dict[str, list[Any]] = {ANN: [], BEN: []}
         self._runs: list[str] = []
         self._commands: list[int] = []
+        self._asked: dict[AttemptKey, Attempt] = {}  # attempts of groups that a commit was asked to launch
+        self._grouped: list[Attempt] = []  # those that were launched, as they were written
         self._moment = 0
 
     def next_step(self) -> tuple[str, Step]:
@@ -61,6 +67,10 @@ class History:
                 self._claims[self._random.choice((ANN, BEN))].append(claimed)
                 self._claims[self._last_claimer].append(claimed)
             self._commands += [waiting.id for waiting in answer.commands]
+        if name == "commit":
+            admitted = [self._asked[key] for key in sorted(answer.admitted & self._asked.keys())]
+            self._grouped += [granted(each, answer.parallelism) for each in admitted]
+            self._asked.clear()
 
     def _deploy(self) -> Step:
         most = self._random.choice((None, 1, 2))
@@ -110,6 +120,17 @@ class History:
                 launch_request(id, name, random.randrange(3), pool=random.choice((None, "api")))
                 for name in random.sample(TASKS, 2)
             )
+        if random.random() < 0.4:
+            size, number, pool = random.randint(1, 4), self._moment, random.choice((None, "api"))
+            group = group_requests(
+                id, size, random.randint(1, 4), number=number, pool=pool, priority=random.randrange(3)
+            )
+            self._asked |= {request.attempt.key: request.attempt for request in group}
+            what["launches"] = (*what.get("launches", ()), *group)
+        members = [each for each in self._grouped if each.run == id]
+        if members and random.random() < 0.5:
+            ended = replaced(random.choice(members), status=AttemptStatus.SUCCESS)
+            what["attempts"] = (*what.get("attempts", ()), ended)
         if self._commands and random.random() < 0.5:
             what["commands_done"] = (random.choice(self._commands),)
         return changes(claimed, release_ownership=random.random() < 0.2, **what)
@@ -156,7 +177,8 @@ async def everything(store: StateStore) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 async def test_any_history_gives_the_same_answers_from_every_store(seed: int, tmp_path: Path) -> None:
-    kinds = [name for name in STORES if name not in ("sqlite-file", "postgres-behind-pgbouncer")]
+    left_out = {"sqlite-file", "postgres-behind-pgbouncer"} | ({"firestore"} if seed >= ON_FIRESTORE else set())
+    kinds = [name for name in STORES if name not in left_out]
     worlds = {name: Stores(STORES[name], tmp_path) for name in kinds}
     handles = {name: world.open() for name, world in worlds.items()}
     history = History(seed)

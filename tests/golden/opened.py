@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,10 @@ def _in_sqlite(dump: str, root: Path) -> Iterator[str]:
     path = root / ".ork/ork.db"
     raw = sqlite3.connect(path)
     raw.executescript(dump)
+    # Leases are in seconds since the boot: on a machine that was booted just now an old one would still be valid.
+    soon = time.clock_gettime(time.CLOCK_BOOTTIME) + 1
+    raw.execute("UPDATE schedulers SET lease_until = min(lease_until, ?)", (soon,))
+    raw.commit()
     raw.close()
     yield f"sqlite:{path}"
 

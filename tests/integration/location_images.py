@@ -13,7 +13,7 @@ from tests.docker import Daemon, python_image
 PACKAGES = ("ork", "yaml", "cronsim")
 _SITE = f"usr/local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 _ORK_PARSE = b"#!/usr/local/bin/python3\nimport sys\nfrom ork.locations.parse import main\nsys.exit(main())\n"
-
+_ORK_WORKER = b"#!/usr/local/bin/python3\nfrom ork.worker.main import main\nmain()\n"
 _NO_PIP = b'#!/bin/sh\n[ "$*" = "install --no-cache-dir ork-orchestrator" ]\n'
 
 
@@ -33,7 +33,11 @@ def liar_image(daemon: Daemon, name: str, script: str) -> str:
 @functools.cache
 def ork_base(daemon: Daemon) -> str:
     """An image of Python and Ork, in which a `pip install` of Ork has nothing left to do."""
-    programs = {"usr/local/bin/ork-parse": _ORK_PARSE, "usr/local/bin/pip": _NO_PIP}
+    programs = {
+        "usr/local/bin/ork-parse": _ORK_PARSE,
+        "usr/local/bin/ork-worker": _ORK_WORKER,
+        "usr/local/bin/pip": _NO_PIP,
+    }
     files: dict[str, bytes] = dict(programs)
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)

@@ -12,7 +12,7 @@ import pytest
 from ork.model.infra import Where, WorkerConfig
 from ork.model.record import replaced
 from ork.model.workflow import Container, TaskSpec
-from ork.scheduler.containers import container_document
+from ork.scheduler.specs import container_document
 from tests.docker import Daemon, busybox, daemon_or_skip, only_a_program, own_registry
 from tests.integration.dock import Dock, play
 

@@ -137,7 +137,7 @@ def test_one_that_is_given_up_before_it_began_leaves_nothing(daemon: Daemon, tmp
     async def scene(dock: Dock) -> None:
         from datetime import UTC, datetime
 
-        from ork.scheduler.reading import close_gate
+        from ork.scheduler.statuses import close_gate
 
         attempt = dock.attempt()
         order = dock.shell(attempt, "echo never")

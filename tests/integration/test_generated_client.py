@@ -21,7 +21,7 @@ import sys, time
 from ork_client import AuthenticatedClient
 from ork_client.api.installation import status
 from ork_client.api.runs import create_run, get_run, list_runs
-from ork_client.models import Problem, RunStatus, TriggerBody, TriggerBodyParams
+from ork_client.models import ProblemDetails, RunStatus, TriggerBody, TriggerBodyParams
 
 client = AuthenticatedClient(sys.argv[1], sys.argv[2])
 run = create_run.sync("flow", client=client, body=TriggerBody(params=TriggerBodyParams.from_dict({"n": 3})))
@@ -34,7 +34,7 @@ assert [(task.name, task.output, task.attempts[0].exit_code) for task in whole.t
 assert [each.id for each in list_runs.sync(client=client, status=[RunStatus.SUCCESS]).runs] == [run.id]
 assert status.sync(client=client).unfinished.to_dict()["running"] == 0
 missing = get_run.sync("zzzz", client=client)
-assert isinstance(missing, Problem) and missing.code == "ORK802", missing
+assert isinstance(missing, ProblemDetails) and missing.code == "ORK802", missing
 """
 
 

@@ -13,7 +13,7 @@ from ork.cli.definitions import read_versions
 from ork.model.workflow import Schedule
 from ork.scheduler.service import TickReport
 from ork.settings import load_settings
-from ork.state.sqlite import waiting
+from ork.state.sqlite import wake
 from ork.telemetry import TelemetryEvent
 from tests.conformance.state_samples import new_run, version
 from tests.postgres import server_or_skip
@@ -26,16 +26,16 @@ def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schedules: int
 ) -> None:
     """The look that makes up for a lost wake-up comes every few seconds; here it comes often."""
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(wake, "LOOK_SECONDS", 0.05)
     monkeypatch.chdir(tmp_path)
     looks: list[int] = []
-    log_state = waiting.Listener._log_state
+    log_state = wake.ChangeListener._log_state
 
-    def counted(self: waiting.Listener) -> tuple[int, int] | None:
+    def counted(self: wake.ChangeListener) -> tuple[int, int] | None:
         looks.append(1)
         return log_state(self)
 
-    monkeypatch.setattr(waiting.Listener, "_log_state", counted)
+    monkeypatch.setattr(wake.ChangeListener, "_log_state", counted)
 
     async def idle() -> tuple[int, int, int]:
         installation = await open_installation(load_settings(store=None, objects=None))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors.descriptors import raise_limit
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
+from ork.executors.local_worker import raise_limit
 from ork.model.record import replaced
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ork.executors import processes
 from ork.executors.executor import Presence
-from ork.executors.fork_server import ATTEMPT_VARIABLE
+from ork.executors.local_worker import ATTEMPT_VARIABLE
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.documents import sign
-from ork.scheduler.reading import ask_to_stop
+from ork.scheduler.statuses import ask_to_stop
 from tests.integration.workshop import Workshop, in_every_workshop, is_alive, run_in_workshop
 
 # Starts a grandchild in a session of its own that ignores SIGTERM, tells its pid, and waits.
@@ -202,7 +202,7 @@ async def test_a_worker_that_cannot_write_its_heartbeat_stops_its_task(shop: Wor
     assert (status["state"], status["failure"]["kind"]) == ("failed", "lost")
 
 
-def frozen(attempt: Attempt) -> list[processes.Process]:
+def frozen(attempt: Attempt) -> list[processes.ProcessEntry]:
     """Halts the worker and its task together, as a machine that stands still does."""
     family = processes.family(processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key))
     for process in family:
@@ -210,7 +210,7 @@ def frozen(attempt: Attempt) -> list[processes.Process]:
     return family
 
 
-def woken(family: list[processes.Process]) -> None:
+def woken(family: list[processes.ProcessEntry]) -> None:
     for process in family:
         processes.send_signal(process.pid, process.start_time, signal.SIGCONT)
 

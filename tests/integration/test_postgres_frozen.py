@@ -74,7 +74,7 @@ def test_who_has_waited_for_its_lock_in_vain_gets_it_the_next_time(
     async def scene(store: PostgresStore) -> None:
         (run,) = await start_runs(store)
         with frozen_after(server, database, f"SELECT FROM ork.runs WHERE id = '{run.id}' FOR UPDATE"):
-            with pytest.raises(StoreUnavailableError, match="locked by somebody else"):
+            with pytest.raises(StoreUnavailableError, match="locked by another process"):
                 await store.submit_command(command(run.id), NOW)
             assert await store.submit_command(command(run.id), NOW)
 

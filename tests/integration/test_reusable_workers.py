@@ -14,8 +14,8 @@ import pytest
 
 from ork.executors import local, processes, worker_pool
 from ork.executors.executor import Presence
-from ork.executors.fork_server import ATTEMPT_VARIABLE
 from ork.executors.local import LocalExecutor
+from ork.executors.local_worker import ATTEMPT_VARIABLE
 from ork.model.task import Attempt
 from tests.integration.workshop import Workshop, in_workshop, is_alive
 

@@ -13,7 +13,7 @@ import pytest
 from ork.executors import worker_pool
 from ork.executors.executor import LaunchOrder, NotStarted, ReportedStatus
 from ork.executors.local import LocalExecutor
-from ork.executors.local_gates import Gates
+from ork.executors.local_attempts import Gates
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.task import Attempt, AttemptStatus

@@ -10,7 +10,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger
-from ork.scheduler.describe import emit_ends, emit_launches
+from ork.scheduler.reporting import emit_ends, emit_launches
 from ork.telemetry import MAX_SERIES, Telemetry, TelemetryEvent
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -41,7 +41,7 @@ def _kind(notice: Notice) -> str:
             return "failure"
         case NoticeKind.RECOVERY:
             return "success"
-        case NoticeKind.MISSED | NoticeKind.APPROVAL:
+        case NoticeKind.MISSED | NoticeKind.APPROVAL | NoticeKind.BUDGET:
             return "warning"
         case NoticeKind.TEST:
             return "info"

@@ -105,10 +105,10 @@ class Outbox:
 
     async def _deliver_one(self, notice: Notice) -> None:
         from ork.alerts.channels import recipients
-        from ork.alerts.text import with_question
+        from ork.alerts.text import with_detail
 
         workflow = await self._workflow_of(notice)
-        notice = with_question(notice, workflow)
+        notice = with_detail(notice, workflow)
         wanted = recipients(self._channels, workflow.alerts if workflow is not None else (), notice.kind)
         missing = [channel for channel in wanted if channel.name not in notice.sent]
         answers = await asyncio.gather(*(self._send(notice, channel) for channel in missing))

@@ -8,7 +8,7 @@ from typing import Any
 from ork.errors import UsageError
 from ork.model.notice import Notice, NoticeKind
 from ork.model.record import replaced
-from ork.model.workflow import Approval, CompiledWorkflow
+from ork.model.workflow import Approval, CompiledWorkflow, OnExceed
 
 FIELDS = ("kind", "workflow", "run", "task", "error", "detail", "title", "at")
 SHOWN_CHARACTERS = 2000
@@ -31,8 +31,14 @@ def words(notice: Notice, template: str | None = None) -> str:
     return _FIELD.sub(lambda found: found[0][0] if found[1] is None else fields[found[1]], template)
 
 
-def with_question(notice: Notice, workflow: CompiledWorkflow | None) -> Notice:
-    """Add the question of an approval, which is in the workflow, not in the stored alert."""
+def with_detail(notice: Notice, workflow: CompiledWorkflow | None) -> Notice:
+    """Add the question of an approval or the budget of a run, which are in the workflow, not in the stored alert."""
+    if notice.kind is NoticeKind.BUDGET and workflow is not None and workflow.budget is not None:
+        from ork.model.prices import dollars
+
+        what = "was cancelled" if workflow.budget.on_exceed is OnExceed.CANCEL else "continues"
+        detail = f"by estimate it costs more than {dollars(workflow.budget.usd)}; it {what}"
+        return replaced(notice, detail=detail)
     if notice.kind is not NoticeKind.APPROVAL or workflow is None or notice.task is None:
         return notice
     actions = {spec.name: spec.action for spec in workflow.tasks}
@@ -43,6 +49,8 @@ def with_question(notice: Notice, workflow: CompiledWorkflow | None) -> Notice:
 def _next_step(notice: Notice) -> str:
     if notice.kind is NoticeKind.APPROVAL:
         return f"`ork approve {notice.run} {notice.task}` or `ork reject {notice.run} {notice.task}`"
+    if notice.kind is NoticeKind.BUDGET:
+        return f"see `ork cost {notice.run}`"
     return f"see `ork show {notice.run}`" if notice.run else ""
 
 
@@ -71,6 +79,8 @@ def title(notice: Notice) -> str:
             return f"{notice.workflow}: scheduled runs were missed"
         case NoticeKind.APPROVAL:
             return f"{notice.workflow}: {notice.task} waits for approval"
+        case NoticeKind.BUDGET:
+            return f"{notice.workflow}: run {notice.run} exceeded its budget"
         case NoticeKind.TEST:
             return "ork: a test message"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -14,22 +15,47 @@ from starlette.responses import Response
 from ork import __version__
 from ork.api import problems
 from ork.api.bodies import json_response
+from ork.api.compression import Compression
 from ork.api.context import Api, caller_of
 from ork.api.document import describe
-from ork.api.guard import Guard
+from ork.api.guard import RequestGuard
+from ork.api.identity_tokens import IdentityVerifier
 from ork.api.origins import Origins
 from ork.api.proxies import TrustedProxies
-from ork.api.routes import access, hooks, live, locations, runs, schedules, services, tasks, workers, workflows
-from ork.api.routing import Route, Routes, RouteTable, install
+from ork.api.routes import (
+    access,
+    hooks,
+    live,
+    locations,
+    logs,
+    objects,
+    overviews,
+    runs,
+    schedules,
+    services,
+    tasks,
+    workers,
+    workflows,
+)
+from ork.api.routing import Route, Routes, RouteTable, router_of
 from ork.api.signatures import secret_name
 from ork.errors import OrkError
 from ork.model.access import Role
 
-ROUTE_MODULES = (workflows, schedules, runs, tasks, live, locations, workers, services, access, hooks)
+ROUTE_MODULES = (
+    workflows, overviews, schedules, runs, tasks, logs, live, locations, workers, services, access, hooks, objects,
+)  # fmt: skip
 
 
-def create_app(api: Api, *, allowed_hosts: Iterable[str] = (), trusted_proxies: Iterable[str] = ()) -> Guard:
-    """The API of one store. It accepts loopback host names and those in `allowed_hosts`."""
+def create_app(
+    api: Api,
+    *,
+    allowed_hosts: Iterable[str] = (),
+    trusted_proxies: Iterable[str] = (),
+    platform: IdentityVerifier | None = None,
+) -> RequestGuard:
+    """The API of one store. It accepts loopback host names and those in `allowed_hosts`. `platform` verifies identity
+    tokens of the alarm's calls."""
     app = FastAPI(
         title="Ork",
         version=__version__,
@@ -40,21 +66,27 @@ def create_app(api: Api, *, allowed_hosts: Iterable[str] = (), trusted_proxies: 
         redirect_slashes=False,
     )
     app.state.api = api
-    routes = all_routes()
-    install(app, routes)
+    app.router.routes.extend(_router().routes)
     _handle_errors(app)
-    return Guard(
-        app,
-        RouteTable(routes),
+    return RequestGuard(
+        Compression(app),
+        RouteTable(all_routes()),
         api.store,
         origins=Origins(allowed_hosts),
         proxies=TrustedProxies(trusted_proxies),
         hook_secret=lambda name: api.secret(secret_name(name)),
+        platform=platform,
     )
 
 
 def all_routes() -> list[Route]:
     return [*(route for module in ROUTE_MODULES for route in module.routes.all), *_document.all]
+
+
+@cache
+def _router() -> APIRouter:
+    """Shared by all apps of a process, because FastAPI takes long to analyse the endpoints."""
+    return router_of(all_routes())
 
 
 def _handle_errors(app: FastAPI) -> None:

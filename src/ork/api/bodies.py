@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -47,6 +47,12 @@ class CommandBody(Body):
         None, max_length=300, description="For retry, approve, reject and declare-dead: TASK or TASK[3]."
     )
     comment: str | None = Field(None, max_length=MAX_TEXT, description="For approve and reject.")
+    everything: bool = Field(False, description="For retry: all tasks, including those that succeeded.")
+
+
+class BulkBody(Body):
+    kind: Literal["cancel", "pause", "resume", "retry"]
+    runs: list[str] = Field(min_length=1, max_length=500, description="Ids or unique prefixes.")
     everything: bool = Field(False, description="For retry: all tasks, including those that succeeded.")
 
 

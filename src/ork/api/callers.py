@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Protocol
 
 from starlette.datastructures import Headers
@@ -17,21 +16,20 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
 from ork.api import problems
+from ork.api.attempt_proofs import AttemptProofs, AttemptRows
 from ork.api.context import Caller
 from ork.api.failed_sign_ins import FailedSignIns
+from ork.api.identity_tokens import IdentityVerifier, is_identity_token
 from ork.api.problems import problem
-from ork.api.quotas import Quota
+from ork.api.quotas import Quota, Rates
 from ork.api.routing import Match, Route
 from ork.api.signatures import is_signed, secret_name, verified_key
 from ork.api.throttle import Throttle, suspect_of
 from ork.api.tokens import digest_of
 from ork.errors import RefusedError, StoreError
 from ork.model.access import AuditEntry, Role, Token
-from ork.model.ids import NAME_PATTERN, RunId, TaskKey
-from ork.model.task import Attempt
 from ork.model.token_strength import weakness_of
 from ork.model.workflow import WorkflowEntry
-from ork.objects.documents import wake_proof
 
 # Limits on bodies that must be read before the sender is authenticated: total time, and how many at once.
 HOOK_BODY_SECONDS = 10.0
@@ -39,16 +37,17 @@ HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS = 32, 8
 RETRY_SECONDS = 2
 # The precision of a token's `last_used_at`.
 USE_SECONDS = 300.0
-_ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
+# Limits on attempts that use their documents: how many sign in at the same moment, and how often each may ask.
+LOOKUPS, LOOKUPS_OF_ONE_ADDRESS = 128, 64
+REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST = 20.0, 200
+_WRONG_PROOF = "the attempt is unknown, or its proof is wrong"
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 
 
-class CallerStore(Protocol):
+class CallerStore(AttemptRows, Protocol):
     """The part of the store that authentication needs."""
 
     async def find_token(self, digest: str) -> Token | None: ...
-
-    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]: ...
 
     async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
 
@@ -66,15 +65,20 @@ class Callers:
         self,
         known: CallerStore,
         hook_secret: Callable[[str], str | None],
+        platform: IdentityVerifier | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._known = known
         self._hook_secret = hook_secret
+        self._platform = platform
         self._monotonic = monotonic
         self._throttle = Throttle()
         self._hook_bodies = Quota(HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS)
         self._failed_sign_ins = FailedSignIns(known, monotonic)
         self._noted_uses: dict[str, float] = {}
+        self._attempts = AttemptProofs(known, monotonic)
+        self._lookups = Quota(LOOKUPS, LOOKUPS_OF_ONE_ADDRESS)
+        self._rates = Rates(REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST)
 
     async def check(
         self, scope: Scope, headers: Headers, receive: Receive, match: Match
@@ -85,6 +89,10 @@ class Callers:
                 return await self._check_hook(scope, headers, receive, route, match.names.get("name", ""))
             if route.is_for_workers and "x-ork-attempt" in headers:
                 return await self._check_worker(scope, headers), receive
+            if route.is_for_attempts and "x-ork-attempt" in headers:
+                return await self._check_attempt(scope, headers), receive
+        if route is not None and route.is_for_platform and self._platform is not None and is_identity_token(headers):
+            return await self._check_platform(scope, headers, self._platform), receive
         return await self._check_token(scope, headers), receive
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────────
@@ -130,6 +138,22 @@ class Callers:
             return  # another process has recorded it
         with suppress(StoreError):
             await self._known.mark_token_used(token.id, used_at)
+
+    # ── the platform ─────────────────────────────────────────────────────────────────────────────
+
+    async def _check_platform(self, scope: Scope, headers: Headers, platform: IdentityVerifier) -> Response | None:
+        """Accepts an identity token of the alarm's service account, on the routes that are for the platform.
+
+        Wrong ones are not throttled: a check costs no request to the store, and the platform's calls share addresses.
+        """
+        text, address = headers["authorization"].partition(" ")[2].strip(), address_in(scope)
+        try:
+            name = await platform.verify(text)
+        except RefusedError as error:
+            await self._failed_sign_ins.note(address, f"identity token: {error.message}")
+            return problem(401, problems.UNAUTHENTICATED, error.message, error.hint, _CHALLENGE)
+        scope["ork.caller"] = Caller(name, Role.OPERATOR, address=address)
+        return None
 
     # ── hooks ────────────────────────────────────────────────────────────────────────────────────
 
@@ -184,23 +208,32 @@ class Callers:
         named, digest = headers["x-ork-attempt"], headers.get("x-ork-proof", "")
         suspect, now = suspect_of(address_in(scope), named), self._monotonic()
         wait = self._throttle.seconds_to_wait(suspect, digest, now)
-        if wait is None and await self._is_of_attempt(named, digest):
+        if wait is None and await self._attempts.can_wake(named, digest):
             scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR, address=suspect.address)
             return None
         self._throttle.failed(suspect, digest, now)
         await self._failed_sign_ins.note(suspect.address, "wrong proof of an attempt")
-        return problem(401, problems.UNAUTHENTICATED, "the attempt is unknown, or its proof is wrong", None, _CHALLENGE)
+        return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, _CHALLENGE)
 
-    async def _is_of_attempt(self, named: str, proof: str) -> bool:
-        found = _ATTEMPT.fullmatch(named)
-        if found is None or not proof.isascii():
-            return False
-        run, task, number = RunId(found["run"]), found["task"], int(found["number"])
-        # A task without instances has index 0, as in the folder of its attempt.
-        keys = (TaskKey(task, int(found["index"])), *((TaskKey(task),) if int(found["index"]) == 0 else ()))
-        attempts = [each for key in keys for each in await self._known.list_attempts(run, key)]
-        proofs = [wake_proof(named, each.token_hash) for each in attempts if each.key.number == number]
-        return any(hmac.compare_digest(each, proof) for each in proofs)
+    async def _check_attempt(self, scope: Scope, headers: Headers) -> Response | None:
+        """Accepts a proof that opens the documents of an attempt, until it has ended. Each route checks which these are."""
+        named, proof, address = headers["x-ork-attempt"], headers.get("x-ork-proof", ""), address_in(scope)
+        with self._lookups.held(address) as is_free:
+            if not is_free:
+                retry = {"Retry-After": str(RETRY_SECONDS)}
+                return problem(429, problems.TOO_MUCH_AT_ONCE, "too many attempts sign in at once", None, retry)
+            found = await self._attempts.signed_in(named, proof)
+        if found is None:
+            await self._failed_sign_ins.note(address, "wrong proof of an attempt")
+            return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, _CHALLENGE)
+        if self._attempts.has_ended(found):
+            return problem(403, problems.FORBIDDEN, "the attempt has ended, and with it the access to its documents")
+        wait = self._rates.seconds_to_wait(named, self._monotonic())
+        if wait is not None:
+            detail = "too many requests of one attempt"
+            return problem(429, problems.TOO_MANY, detail, None, {"Retry-After": str(ceil(wait))})
+        scope["ork.caller"] = Caller(f"attempt {named}", Role.SCHEDULER, found.token_hash, None, address, named)
+        return None
 
 
 def _rejection_reason(token: Token | None, text: str) -> str | None:

@@ -55,11 +55,11 @@ class ConnectionPool:
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Connection | Handshake:
+    ) -> ClientConnection | Handshake:
         """Creates the protocol; uvicorn calls it for each accepted connection."""
 
-        def connection() -> Connection:
-            return Connection(self, config, server_state, app_state, _loop)
+        def connection() -> ClientConnection:
+            return ClientConnection(self, config, server_state, app_state, _loop)
 
         return connection() if self._tls is None else Handshake(self, self._tls, connection)
 
@@ -84,10 +84,10 @@ class ConnectionPool:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
-    def request_started(self, connection: Connection) -> None:
+    def request_started(self, connection: ClientConnection) -> None:
         self._waiting.pop(connection, None)
 
-    def response_completed(self, connection: Connection) -> None:
+    def response_completed(self, connection: ClientConnection) -> None:
         if connection in self._open:
             self._waiting.pop(connection, None)
             self._waiting[connection] = None
@@ -106,7 +106,7 @@ class ConnectionPool:
             connection.transport.close()  # lets the last response arrive
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """A client has a time limit for sending each request; a body with steady progress gets more time."""
 
     _begun: float = 0.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi import Request
 
 from ork.api.events import Hub
+from ork.errors import UsageError
 from ork.model.access import AuditEntry, Role
 from ork.model.record import Record, made, replaced
 from ork.objects.attempt_documents import AttemptDocuments
@@ -18,6 +19,7 @@ from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from ork.compile.pricing import Pricing
     from ork.definition.project import Project
 
 
@@ -45,35 +47,44 @@ def _no_secret(_name: str) -> str | None:
     return None
 
 
+def _no_pricing() -> Pricing:
+    raise UsageError("this server knows no prices")
+
+
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 class Caller(Record):
-    """The authenticated sender of a request. A signed hook has a name and no token."""
+    """The authenticated sender of a request. A signed hook has a name and no token. An attempt may use only documents that
+    `ork.api.document_access` allows."""
 
     name: str
     role: Role
     digest: str | None = None
     token_id: str | None = None
     address: str | None = None
+    attempt: str | None = None
 
 
 class Api(Record):
     """The store and objects that this process serves. `tick` does one pass of a scheduler; `wake` wakes the scheduler
-    in this process, and is None if there is none."""
+    in this process, and is None if there is none; `set_alarm` has a tick called at once, and returns whether that worked."""
 
     store: StateStore
     objects: AttemptDocuments
     hub: Hub
     tick: Callable[[], Awaitable[TickResult]]
     wake: Callable[[], None] | None = None
+    set_alarm: Callable[[], Awaitable[bool]] | None = None
     root: str = "/"
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
+    pricing: Callable[[], Pricing] = _no_pricing
     timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
+    kept: dict[Any, Any] = made(default_factory=dict)  # what routes keep between requests, by its type
     large_responses: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_RESPONSES))
 
     async def record_change(self, caller: Caller, action: str, subject: str, detail: str | None = None) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from ork.api.models import Problem
+from ork.api.models import ProblemDetails
 from ork.api.routing import Route
 
-_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
 
 
 def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["Problem"] = Problem.model_json_schema()
+    schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     roles = {(route.path, route.method.lower()): route.role for route in routes}
     for path, operations in document["paths"].items():

@@ -20,6 +20,7 @@ class Hub:
         self._listeners: set[asyncio.Event] = set()
         self._watch: asyncio.Task[None] | None = None
         self.is_closed = False
+        self.generation = 0  # the number of notifications: what was read in an earlier one may be outdated
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[asyncio.Event]:
@@ -37,6 +38,7 @@ class Hub:
 
     def notify(self) -> None:
         """Wakes all listeners. Also called for changes of this process, which the store reports only to others."""
+        self.generation += 1
         for changed in self._listeners:
             changed.set()
 

@@ -18,6 +18,7 @@ from ork.api import problems
 from ork.api.callers import Callers, CallerStore, limited
 from ork.api.connections import IS_FULL
 from ork.api.context import Caller
+from ork.api.identity_tokens import IdentityVerifier
 from ork.api.origins import Origins
 from ork.api.problems import problem
 from ork.api.proxies import TrustedProxies
@@ -33,7 +34,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
+    "Cache-Control": "no-store",  # unless the route says otherwise
 }
 HSTS = "max-age=31536000"
 HEAD_LIMIT = 96 * 1024  # a query may hold two paths of 4000 characters, each of them nine bytes
@@ -47,7 +48,7 @@ class GuardStore(CallerStore, LiveTokens, Protocol):
     """The part of the store that the guard needs."""
 
 
-class Guard:
+class RequestGuard:
     """An ASGI application that wraps another one."""
 
     def __init__(
@@ -59,12 +60,13 @@ class Guard:
         origins: Origins,
         proxies: TrustedProxies | None = None,
         hook_secret: Callable[[str], str | None] = lambda _name: None,
+        platform: IdentityVerifier | None = None,
     ) -> None:
         self.app = app
         self._table = table
         self._origins = origins
         self._proxies = proxies or TrustedProxies()
-        self._callers = Callers(store, hook_secret)
+        self._callers = Callers(store, hook_secret, platform)
         self._streams = Streams(store)
         self._requests = Quota(REQUESTS, REQUESTS_OF_ONE_TOKEN)
 
@@ -199,8 +201,7 @@ def _with_security_headers(send: Send, scheme: str) -> Send:
     async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in SECURITY_HEADERS.items():
-                headers[name] = value
+            headers.update({**SECURITY_HEADERS, "Cache-Control": headers.get("Cache-Control", "no-store")})
             if scheme == "https":
                 headers["Strict-Transport-Security"] = HSTS
         await send(message)

@@ -12,12 +12,14 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, create_model
 
+from ork.core import cost
 from ork.model import access, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
 from ork.model.record import Record
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
+from ork.status.cost import CostReport
 from ork.status.schedulers import Liveness
 
 M = TypeVar("M", bound=BaseModel)
@@ -52,7 +54,7 @@ def _json_type(kind: Any, is_optional: bool) -> Any:
     return kind | None if is_optional else kind
 
 
-class Problem(Response):
+class ProblemDetails(Response):
     """An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` describes it."""
 
     model_config = ConfigDict(extra="allow")  # 409 adds the current run, 422 the problems of a definition
@@ -75,7 +77,29 @@ class Schedule(Response):
     pass
 
 
-_NESTED: dict[type[Record], type[BaseModel]] = {task.Failure: Failure, workflow.Schedule: Schedule}
+@fields_from(task.GroupPlace)
+class GroupPlace(Response):
+    """The place of an attempt that a platform started as one of a group: `parallelism` of the group run at the same time."""
+
+
+@fields_from(cost.TaskCost)
+class TaskCost(Response):
+    """The attempts of a task together. `usd` is the part that is known; `unknown` counts the attempts that are not in it.
+    Sizes and times that are not known are null."""
+
+
+@fields_from(cost.OperationCost)
+class OperationCost(Response):
+    """Operations of one kind, multiplied from counted figures. `usd` is null if they have no price."""
+
+
+_NESTED: dict[type[Record], type[BaseModel]] = {
+    cost.TaskCost: TaskCost,
+    cost.OperationCost: OperationCost,
+    task.Failure: Failure,
+    task.GroupPlace: GroupPlace,
+    workflow.Schedule: Schedule,
+}
 
 
 @fields_from(run.Run)
@@ -161,6 +185,12 @@ class Graph(Response):
 class Explanation(Response):
     subject: str
     why: list[str]
+
+
+@fields_from(CostReport)
+class RunCost(Response):
+    """What a run has cost until now, in US dollars: always an estimate, from list prices of `prices_date`. `usd` is the part
+    that is known; it is all if `is_complete`."""
 
 
 class AcceptedCommand(Response):
@@ -334,6 +364,11 @@ class WorkerConfig(Response):
     volumes: list[str]
     service_account: str | None
     vpc_connector: str | None
+    image: str | None
+    subnet: str | None
+    gpu: str | None
+    project: str | None
+    region: str | None
 
 
 class WorkerConfigPage(Response):
@@ -391,7 +426,7 @@ class UnsentAlert(Response):
     retry_at: datetime | None
 
 
-class Status(Response):
+class InstallationStatus(Response):
     """`waiting` counts tasks that are ready but have no free slot or no scheduler."""
 
     is_disk_full: bool
@@ -415,7 +450,26 @@ class TickReport(Response):
 
 
 class Woken(Response):
-    woken: Literal["scheduler", "tick"]
+    woken: Literal["scheduler", "alarm", "tick"]
+
+
+class ObjectsAbout(Response):
+    id: str | None
+    kind: str
+    installation: str
+    version: str
+
+
+class ObjectSize(Response):
+    size: int | None
+
+
+class ObjectWritten(Response):
+    is_written: bool
+
+
+class ObjectKeys(Response):
+    keys: list[str]
 
 
 @fields_from(access.Token, skip=("digest",))

@@ -18,6 +18,10 @@ RunText = Annotated[
     str,
     Path(pattern="^(@last|[0-9A-Za-z]{1,40})$", description="A run's id, a unique prefix of it, or @last."),
 ]
+OptionalRun = Annotated[
+    str | None,
+    Query(pattern="^(@last|[0-9A-Za-z]{1,40})$", description="A run's id, a unique prefix of it, or @last."),
+]
 WorkflowName = Annotated[str, Path(pattern=_NAME)]
 LocationName = Annotated[str, Path(pattern=_NAME)]
 TaskName = Annotated[str, Path(pattern=_NAME)]
@@ -39,6 +43,7 @@ Folder = Annotated[
 Mark = Annotated[str | None, Query(pattern=_MARK, description="A mark from an earlier response.")]
 LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", pattern=_MARK)]
 TaskTarget = Annotated[str | None, Query(max_length=300, description="TASK or TASK[3].")]
+Time = Annotated[str | None, Query(max_length=60, description="RFC 3339.", json_schema_extra={"format": "date-time"})]
 OptionalName = Annotated[str | None, Query(pattern=_NAME)]
 
 

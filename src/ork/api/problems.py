@@ -13,6 +13,7 @@ from starlette.responses import Response
 from ork.definition.problems import Problem as DefinitionProblem
 from ork.definition.problems import to_json
 from ork.errors import (
+    AlarmError,
     DefinitionError,
     DocumentError,
     NotFoundError,
@@ -36,6 +37,7 @@ NO_SUCH_METHOD = "ORK835"
 TOO_MUCH_AT_ONCE = "ORK836"
 INTERNAL = "ORK899"
 
+_CODES = {403: FORBIDDEN, 413: TOO_LARGE, 429: TOO_MUCH_AT_ONCE}
 _TITLES = {
     400: "Bad request",
     401: "No valid token",
@@ -89,7 +91,7 @@ def status_of(error: OrkError) -> int:
             return 404
         case RefusedError():
             return 409
-        case StoreUnavailableError() | StoreError() | ObjectsError():
+        case StoreUnavailableError() | StoreError() | ObjectsError() | AlarmError():
             return 503
         case _:
             return 500
@@ -108,8 +110,8 @@ async def on_invalid(_request: Request, error: Exception) -> Response:
 
 async def on_http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = TOO_LARGE if error.status_code == 413 else NotFoundError.code
-    return problem(error.status_code, code, str(error.detail))
+    code = _CODES.get(error.status_code, NotFoundError.code)
+    return problem(error.status_code, code, str(error.detail), None, dict(error.headers or {}))
 
 
 async def on_disconnect(_request: Request, _error: Exception) -> Response:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.routing import compile_path
 
 from ork.errors import UsageError
@@ -20,8 +20,11 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 class Route(Record):
-    """`role` None: open to all. `is_signed`: a request signed with the hook's secret needs no token. `is_for_workers`:
-    the proof of an attempt is accepted as well. `is_stream`: the response may last as long as the client reads."""
+    """One route. `role` None: open to everyone. `is_signed`: a request signed with the hook's secret needs no token.
+    `is_for_workers`: an attempt's proof for waking its scheduler is accepted too. `is_for_attempts`: an attempt's proof
+    for its documents is accepted too; the endpoint checks access to each document. `is_for_platform`: an identity token
+    of the platform's service account is accepted too. `is_stream`: the response may last as long as the client
+    reads."""
 
     method: str
     path: str
@@ -30,7 +33,9 @@ class Route(Record):
     body_limit: int = BODY_LIMIT
     is_signed: bool = False
     is_for_workers: bool = False
+    is_for_attempts: bool = False
     is_stream: bool = False
+    is_for_platform: bool = False
     tag: str = ""
     options: dict[str, Any] = made(default_factory=dict)
 
@@ -52,12 +57,14 @@ class Routes:
         body_limit: int = BODY_LIMIT,
         is_signed: bool = False,
         is_for_workers: bool = False,
+        is_for_attempts: bool = False,
         is_stream: bool = False,
+        is_for_platform: bool = False,
         **options: Any,
     ) -> Callable[[E], E]:
         def register(endpoint: E) -> E:
             whole = path if at_root else PREFIX + path
-            kinds = (is_signed, is_for_workers, is_stream)
+            kinds = (is_signed, is_for_workers, is_for_attempts, is_stream, is_for_platform)
             self.all.append(Route(method, whole, role, endpoint, body_limit, *kinds, self._tag, options))
             return endpoint
 
@@ -89,9 +96,10 @@ class RouteTable:
         return Match(None, {}, tuple(methods))
 
 
-def install(app: FastAPI, routes: Iterable[Route]) -> None:
+def router_of(routes: Iterable[Route]) -> APIRouter:
+    router = APIRouter()
     for route in routes:
-        app.add_api_route(
+        router.add_api_route(
             route.path,
             route.endpoint,
             methods=[route.method],
@@ -100,6 +108,7 @@ def install(app: FastAPI, routes: Iterable[Route]) -> None:
             tags=[route.tag],
             **route.options,
         )
+    return router
 
 
 def _reject_unknown_query(request: Request) -> None:

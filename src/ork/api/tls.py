@@ -12,7 +12,7 @@ from uvicorn.protocols.utils import get_remote_addr
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
-    from ork.api.connections import Connection, ConnectionPool
+    from ork.api.connections import ClientConnection, ConnectionPool
 
 HANDSHAKE_SECONDS = 10.0
 
@@ -36,7 +36,7 @@ class Handshake(asyncio.Protocol):
         self,
         pool: ConnectionPool,
         context: ssl.SSLContext,
-        make_connection: Callable[[], Connection],
+        make_connection: Callable[[], ClientConnection],
     ) -> None:
         self._pool = pool
         self._context = context

@@ -12,7 +12,7 @@ from ork.compile.params import check_params
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, VersionId
 from ork.model.run import NewRun, Run
-from ork.model.sealed import SHOWN, is_sealed
+from ork.model.secret import SHOWN, is_sealed
 from ork.model.workflow import CompiledWorkflow, Trigger, Version
 from ork.state.sealing import stored_params
 

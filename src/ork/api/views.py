@@ -7,15 +7,20 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from fastapi import Request
+from starlette.responses import Response
+
+from ork.api.caching import entity_tag, not_modified, tagged
 from ork.api.routing import PREFIX
 from ork.errors import RefusedError
 from ork.model.ids import RunId
 from ork.model.workflow import Version
+from ork.state.records import TaskCount, TaskFilter
 from ork.status.facts import with_facts
-from ork.status.hidden_params import hidden_params, mask_params
-from ork.status.ids import short_id
-from ork.status.run_view import RunView, version_of
+from ork.status.run_view import version_of
+from ork.status.secret_masking import hidden_params, mask_params
 from ork.status.shapes import full_run_json
+from ork.status.summary import counts_by_task, task_counts
 
 if TYPE_CHECKING:
     from ork.api.context import Api
@@ -24,14 +29,29 @@ if TYPE_CHECKING:
 MOST_BYTES = 128 << 20
 
 
-async def view_of_run(api: Api, run: RunId) -> RunView | None:
-    update = await api.store.run_updates(run)
-    if update is None:
-        return None
-    version = await version_of(api.store, update.run)
-    view = RunView(update.run, version, await short_id(api.store, run))
-    await asyncio.to_thread(view.apply, update)
-    return view
+def graph_text(version: Version, counts: Iterable[TaskCount]) -> str:
+    """The workflow's tasks with their dependencies and statuses, as JSON."""
+    by_task = counts_by_task(version, counts)
+    nodes = (
+        {
+            **task_counts(spec.name, by_task[spec.name]),
+            "executor": spec.executor,
+            "depends_on": list(spec.depends_on),
+        }
+        for spec in version.workflow.tasks
+    )
+    return f'{{"nodes":[{",".join(map(_json, nodes))}]}}'
+
+
+async def ended_run(request: Request, api: Api, run: RunId) -> tuple[dict[str, str], Response | None]:
+    """Headers for a response about the run, and the response itself if the client has it already.
+
+    A run that has ended changes no more, but for a retry, which changes its mark."""
+    update = await api.store.run_updates(run, None, TaskFilter(limit=0))
+    if update is None or not update.run.status.is_final:
+        return {}, None
+    tag = entity_tag(run, update.mark)
+    return tagged(tag), not_modified(request, tag)
 
 
 async def whole_run(api: Api, run: RunId) -> str | None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from ork.app.scheduler_options import placement_of, uses_cloud_run
 from ork.app.stores import create_home
-from ork.errors import DefinitionError, StoreError, UsageError
-from ork.executors.executor import CONTAINER_TRAITS
+from ork.errors import StoreError, UsageError
+from ork.executors.executor import CLOUD_RUN_TRAITS, CONTAINER_TRAITS, OnDemand
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
-from ork.executors.on_demand import OnDemand
 from ork.fallbacks import JOURNAL
 from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
@@ -24,9 +23,8 @@ from ork.objects.opening import root_of_url
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
     from ork.fallbacks import Fallbacks
-    from ork.model.infra import WorkerConfig
+    from ork.model.cloud_run import Place
     from ork.model.task import Attempt
-    from ork.model.workflow import TaskSpec
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.settings import Settings
     from ork.state.reading import StateReader
@@ -46,19 +44,21 @@ def executors_of(
     *,
     expects_work: bool = False,
     watches_containers: bool = False,
+    waits_for_platforms: bool = False,
     fallbacks: Fallbacks | None = None,
 ) -> dict[str, Executor]:
     """The executors by name (see `ork.definition.custom.EXECUTORS`); the caller closes them. `expects_work`: a worker is started in advance.
-    `watches_containers`: containers started by this project are watched, even if other schedulers own their runs."""
+    `watches_containers`: containers started by this project are watched, even if other schedulers own their runs.
+    `waits_for_platforms`: for a tick, which ends soon."""
     # Custom executors are classes that workers load; for a scheduler they differ only in name and limits.
-    from ork.compile.custom import custom_executors
+    from ork.definition.custom import custom_executors
 
     make = partial(
         LocalExecutor,
         documents=objects,
         isolation=Isolation(settings.isolation),
-        servers=ForkServers(fallbacks),
-        pass_env=settings.pass_env,
+        servers=ForkServers(fallbacks, settings.preload),
+        pass_env=settings.worker_env,
     )
     functions = make("python")
     if expects_work:
@@ -73,7 +73,24 @@ def executors_of(
         "rust": make("rust", uses_project_python=False),
         CONTAINER: containers,
     }
+    if uses_cloud_run(settings):
+        made |= _cloud_run(settings, objects, store, waits_for_platforms)
     return made | {name: make(name) for name in custom_executors(settings.project)}
+
+
+def _cloud_run(settings: Settings, objects: AttemptDocuments, store: StateReader, waits: bool) -> dict[str, Executor]:
+    """One executor for each place on Cloud Run that tasks may run in, created for the first of them."""
+    from ork.model.cloud_run import executor_name
+
+    placement = placement_of(settings)
+
+    def make(name: str, place: Place) -> Executor:
+        from ork.app.cloud_run import executor_for
+
+        return executor_for(name, place, settings, objects, partial(_attempt_of, store), waits=waits)
+
+    names = {executor_name(place, placement.usual): place for place in placement.places()}
+    return {name: OnDemand(name, partial(make, name, place), CLOUD_RUN_TRAITS) for name, place in names.items()}
 
 
 def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:
@@ -81,22 +98,6 @@ def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallback
     if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal":
         why = "it contained files before, or its file system may not append atomically"
         fallbacks.note(JOURNAL, f"documents of attempts are separate files in {root_of_url(objects.url)}: {why}")
-
-
-def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:
-    """A function that returns a task's config from workers.yaml, or raises DefinitionError if that config is invalid."""
-    broken = settings.project.broken_workers if settings.project is not None else {}
-    if not settings.workers and not broken:
-        return lambda _spec: None
-    from ork.compile.workers import broken_config, config_for
-
-    def of(spec: TaskSpec) -> WorkerConfig | None:
-        why = broken_config(spec, broken)
-        if why is not None:
-            raise DefinitionError(why, hint="correct workers.yaml, then retry the run")
-        return config_for(spec, settings.workers)
-
-    return of
 
 
 def _containers(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ork.app.stores import empty_store, has_store, make_home, open_store, uses_network
-from ork.errors import UsageError
+from ork.errors import AlarmError, UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
@@ -23,22 +23,25 @@ from ork.status.secret_masking import set_secret_lookup
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
     from ork.api.client.connection import Server
-    from ork.api.context import Api
+    from ork.app.alarms import AlarmClock
+    from ork.compile.pricing import Pricing
     from ork.definition.problems import Problem
     from ork.executors.executor import Executor
     from ork.locations.refresh import Refresher
+    from ork.locations.source import ParseImage
     from ork.model.installation import SharedSettings
     from ork.model.location import Location
     from ork.objects.attempt_documents import AttemptDocuments
-    from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
     from ork.scheduler.waiting import Waiting
+    from ork.status.cost import CostReport
     from ork.status.explain import ExplainTimeouts, WhyAnswer
-    from ork.status.ids import Target
+    from ork.status.ids import RunTarget
     from ork.telemetry import Telemetry
     from ork.traces.exporter import TraceExporter
 
+REMOTE_HEARTBEAT_SECONDS = 1.0  # a bucket may refuse more than one write a second to the same object
 OnCommit = Callable[[Sequence[RunId]], None]
 
 
@@ -50,12 +53,16 @@ class Installation:
 
     def __init__(self, settings: Settings, store: StateStore, objects: AttemptDocuments) -> None:
         self.settings = settings
-        self.store = store
+        self.own_store = store  # for schedulers: what they write needs no alarm
+        self.clock: AlarmClock | None = None
+        self.alarm_failure: AlarmError | None = None  # the last one
+        self.store = store if settings.alarm is None or settings.server else self._with_alarm(store)
         self.objects = objects
         self.shared: SharedSettings | None = None  # set by `open_installation`
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: TraceExporter | None = None
+        self._pricing: Pricing | None = None
         set_secret_lookup(lambda names: settings.secrets.available_values(names))
 
     async def scheduler(
@@ -76,9 +83,11 @@ class Installation:
         self._traces = start_traces(self.settings, telemetry)
         check_task_user(self.settings.task_user)
         options = scheduler_options(self.settings, kind)
+        if not self.objects.answers_at_once:
+            options = replaced(options, heartbeat_seconds=max(REMOTE_HEARTBEAT_SECONDS, options.heartbeat_seconds))
         if self._traces is not None:
             options = replaced(options, traceparent=self._traces.traceparent)
-        waiting = Waiting(lambda: self._poller(options))
+        waiting = Waiting(self._poller)
 
         def notify(runs: Sequence[RunId]) -> None:
             waiting.runs_changed(runs)
@@ -89,11 +98,11 @@ class Installation:
             id=SchedulerId(os.urandom(8).hex()),
             identity=identity(),
             kind=kind,
-            store=self.store,
+            store=self.own_store,
             objects=self.objects,
             executors={**self._local_executors(kind, telemetry), **self._waiting_executors(waiting)},
             options=options,
-            monotonic=_boot_clock,
+            monotonic=partial(time.clock_gettime, time.CLOCK_BOOTTIME),  # counts while the machine sleeps, as leases do
             is_provably_dead=is_provably_dead,
             on_commit=notify,
             telemetry=telemetry,
@@ -103,12 +112,34 @@ class Installation:
         outbox = self._outbox(telemetry)
         refresher = await self.refresher(telemetry) if kind != "run" else None
         self._service = SchedulerService(
-            scheduler, self.store, watch_death=watch_death, waiting=waiting, outbox=outbox, refresher=refresher
+            scheduler, self.own_store, watch_death=watch_death, waiting=waiting, outbox=outbox, refresher=refresher
         )
         return self._service
 
-    async def tick(self, telemetry: Telemetry | None = None, *, stays: bool = False) -> TickReport:
-        """One tick. A few reads determine whether there is work; only then a scheduler is created."""
+    def _with_alarm(self, store: StateStore) -> StateStore:
+        from ork.app.alarms import AlarmClock, open_alarm, waking
+
+        self.clock = AlarmClock(open_alarm(self.settings), self._note_alarm_failure)
+        return waking(store, self.clock)
+
+    def _note_alarm_failure(self, error: AlarmError) -> None:
+        self.alarm_failure = error
+
+    async def tick(
+        self, telemetry: Telemetry | None = None, *, stays: bool = False, seconds: float | None = None
+    ) -> TickReport:
+        """One tick, which ends soon after `seconds`. Where there is an alarm, it is set to what is due next.
+
+        AlarmError if the work is done, but the alarm cannot be set: somebody has to call again.
+        """
+        if self.clock is None:
+            return await self._tick(telemetry, stays=stays, seconds=seconds)
+        return await self.clock.during(
+            lambda: self._tick(telemetry, stays=stays, seconds=seconds), lambda report: report.next_wake
+        )
+
+    async def _tick(self, telemetry: Telemetry | None, *, stays: bool, seconds: float | None) -> TickReport:
+        """A few reads determine whether there is work; only then a scheduler is created."""
         from ork.app.scheduler_options import limits_of, rates_of
         from ork.executors.processes import hostname
         from ork.scheduler.idle import next_due
@@ -123,7 +154,7 @@ class Installation:
         service = await self.scheduler("tick")
         if telemetry is not None:
             service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)
-        report = await service.tick(stays=stays)
+        report = await service.tick(stays=stays, seconds=seconds)
         if telemetry is not None:
             telemetry.merge(service.telemetry)
         return report
@@ -151,7 +182,7 @@ class Installation:
         found = await self._set_locations()
         if found is None:
             return None
-        from ork.executors.local_environment import inherited
+        from ork.executors.local_worker import inherited
         from ork.locations.refresh import Refresher
         from ork.locations.sources import WorkflowSources
 
@@ -166,9 +197,21 @@ class Installation:
             settings.docker_certificates,
             settings.docker_config,
             settings.task_user,
+            self._parse_image(),
         )
         mistakes = [f"{problem.message} ({problem.position})" for problem in problems]
-        return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)
+        return Refresher(
+            self.own_store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service
+        )
+
+    def _parse_image(self) -> ParseImage | None:
+        """Runs `ork-parse` as an execution on Cloud Run, if tasks without `where` run there; None: a container engine does."""
+        project = self.settings.project
+        if project is None or project.default_where != "cloudrun" or project.gcp is None:
+            return None
+        from ork.app.image_parser import CloudRunParser
+
+        return CloudRunParser(self.settings, self.objects).parse
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
         from ork.alerts.outbox import Outbox
@@ -179,7 +222,7 @@ class Installation:
 
             channels = read_channels(self.settings.alerts)
         secrets, rule = self.settings.secrets.own_value, self.settings.outbound
-        return Outbox(self.store, channels, secrets, telemetry, rule=rule)
+        return Outbox(self.own_store, channels, secrets, telemetry, rule=rule)
 
     def _local_executors(self, kind: str, telemetry: Telemetry) -> dict[str, Executor]:
         from ork.app.executors import executors_of, note_missing_journal
@@ -189,36 +232,40 @@ class Installation:
         made = executors_of(
             self.settings,
             self.objects,
-            self.store,
+            self.own_store,
             expects_work=is_run,
             watches_containers=not is_run,
+            waits_for_platforms=kind == "tick",
             fallbacks=fallbacks,
         )
         self._executors += made.values()
         return made
 
-    def _poller(self, options: SchedulerOptions) -> Poller:
-
+    def _poller(self) -> Poller:
         from ork.executors.local_poll import ask_process
         from ork.scheduler.poll import Poller
 
         return Poller(
-            self.store,
+            self.own_store,
             self.objects,
             secrets=partial(self.settings.secrets.value, waits=True),
             rule=self.settings.outbound,
-            ask_process=partial(ask_process, pass_env=self.settings.pass_env),
+            ask_process=partial(ask_process, pass_env=self.settings.worker_env),
             on_change=self._wake_service,
-            interpreter_for=options.interpreter_for,
         )
 
     def _waiting_executors(self, waiting: Waiting) -> dict[str, Executor]:
         """Executors whose attempts need no process, because they wait for something else to end."""
-        from ork.scheduler.subworkflow import WorkflowExecutor
+        from ork.executors.executor import ExecutorTraits, OnDemand
 
-        workflow = WorkflowExecutor(self.store, self.objects, self._wake_service)
+        workflow = OnDemand("workflow", self._workflow_executor, ExecutorTraits())
         self._executors += [waiting, workflow]
         return {waiting.name: waiting, workflow.name: workflow}
+
+    def _workflow_executor(self) -> Executor:
+        from ork.scheduler.subworkflow import WorkflowExecutor
+
+        return WorkflowExecutor(self.own_store, self.objects, self._wake_service)
 
     def _wake_service(self) -> None:
         """Writes through our own store handle wake only other processes."""
@@ -230,11 +277,20 @@ class Installation:
         """The address of the store, without its password."""
         return without_password(self.settings.store)
 
-    async def explain(self, target: Target, now: datetime) -> WhyAnswer:
+    async def explain(self, target: RunTarget, now: datetime) -> WhyAnswer:
         """Explains why a run or task is (not) running."""
         from ork.status.explain import explain
 
         return await explain(self.store, self.objects, target, now, timeouts_of(self.settings))
+
+    async def cost(self, run: RunId, now: datetime) -> CostReport:
+        """The estimated cost of a run."""
+        from ork.app.pricing import pricing_of
+        from ork.status.cost import cost_report, read_facts
+
+        if self._pricing is None:
+            self._pricing = pricing_of(self.settings)
+        return cost_report(await read_facts(self.store, run), self._pricing, now)
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Writes a change to the audit log."""
@@ -243,7 +299,11 @@ class Installation:
     async def close(self) -> None:
         for executor in self._executors:
             await executor.close()
-        await self.store.close()
+        await self.own_store.close()
+        if self.clock is not None:
+            if self._service is not None and self._service.scheduler.lease.kind == "scheduler":
+                await self.clock.wake()  # from now on ticks do its work
+            self.clock.alarm.close()
         if self._traces is not None:
             import asyncio
 
@@ -261,7 +321,7 @@ class RemoteInstallation(Installation):
 
         # Calls that a server does not support raise an error that names them.
         super().__init__(
-            settings, cast(StateStore, RemoteStore(server)), cast("AttemptDocuments", RemoteObjects(server))
+            settings, cast("StateStore", RemoteStore(server)), cast("AttemptDocuments", RemoteObjects(server))
         )
         self.server = server
 
@@ -278,53 +338,18 @@ class RemoteInstallation(Installation):
     ) -> SchedulerService:
         raise UsageError("the schedulers of the server do the work", hint="run it without --server to work locally")
 
-    async def explain(self, target: Target, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
+    async def explain(self, target: RunTarget, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import fetch_explanation
 
         return fetch_explanation(self.server, target)
 
+    async def cost(self, run: RunId, now: datetime) -> CostReport:  # noqa: ARG002 (the server's clock counts)
+        from ork.api.client.store import fetch_cost
+
+        return fetch_cost(self.server, run)
+
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Does nothing: the server identifies the caller by its token."""
-
-
-def http_api(installation: Installation, service: SchedulerService | None) -> Api:
-    """The context of the HTTP API. The API has its own store handle, so that its writes wake the scheduler in this
-    process too."""
-    from ork.api.context import Api
-    from ork.api.events import Hub
-    from ork.telemetry import Telemetry
-
-    settings = installation.settings
-    telemetry = service.telemetry if service is not None else Telemetry()
-    return Api(
-        store=installation.store,
-        objects=installation.objects,
-        hub=Hub(installation.store),
-        tick=_serialized_tick(settings, telemetry),
-        wake=service.wake if service is not None else None,
-        root=settings.root,
-        project=settings.project_with_secrets,
-        secret=settings.hook_secret,
-        timeouts=timeouts_of(settings),
-        telemetry=telemetry,
-    )
-
-
-def _serialized_tick(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[TickReport]]:
-    """A function that runs one tick at a time. Its events are added to the telemetry."""
-    import asyncio
-
-    lock = asyncio.Lock()
-
-    async def tick() -> TickReport:
-        async with lock:
-            installation = await open_installation(settings)
-            try:
-                return await installation.tick(telemetry)
-            finally:
-                await installation.close()
-
-    return tick
 
 
 def timeouts_of(settings: Settings) -> ExplainTimeouts:
@@ -378,7 +403,9 @@ async def open_briefly(settings: Settings, *, creates: bool, may_be_new: bool = 
 
 def runs_without_event_loop(settings: Settings) -> bool:
     """Whether an installation from `open_briefly` needs no event loop."""
-    return settings.server is not None or not uses_network(settings)
+    from ork.objects.buckets.address import is_bucket
+
+    return settings.server is not None or not (uses_network(settings) or is_bucket(settings.objects))
 
 
 def _open(settings: Settings, *, inline: bool) -> Installation:
@@ -389,9 +416,11 @@ def _open(settings: Settings, *, inline: bool) -> Installation:
 
 def open_configured_objects(settings: Settings, *, creates: bool) -> AttemptDocuments:
     """The object store in the settings, whether or not it is the installation's."""
-    return open_objects(settings.objects, settings.durability, within=settings.root, creates=creates)
-
-
-def _boot_clock() -> float:
-    # Includes time in which the machine sleeps, as leases do.
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return open_objects(
+        settings.objects,
+        settings.durability,
+        within=settings.root,
+        creates=creates,
+        forks=False,
+        token=settings.token,
+    )

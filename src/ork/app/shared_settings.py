@@ -11,15 +11,17 @@ import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from ork.errors import SettingsDifferError
+from ork.errors import ObjectsError, SettingsDifferError
 from ork.executors.processes import hostname
 from ork.model.installation import SharedSettings
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import DocumentCalls
+from ork.objects.documents import installation_mark
 from ork.objects.elsewhere import ObjectsElsewhere
 from ork.objects.identity import ObjectsIdentity, make_identity, read_identity
-from ork.objects.opening import undo_opening
+from ork.objects.opening import is_on_network_disk, undo_opening
 from ork.settings import Settings
 from ork.state.administration import AdminStore
 from ork.state.records import RunFilter
@@ -32,25 +34,47 @@ async def join_installation(store: AdminStore, objects: AttemptDocuments, settin
 
     SettingsDifferError if ours differ, or if this object store cannot be the installation's.
     """
-    recorded = await store.read_shared_settings()
+    await check_server(store, objects)
+    recorded, calls = await store.read_shared_settings(), DocumentCalls(objects)
     identity: ObjectsIdentity | None
     if recorded is None:
         await _check_active_attempts(store, objects)
-        identity = _make_identity(objects)
+        identity = await calls.call(_make_identity, objects)
         recorded = await store.record_shared_settings(local_shared_settings(settings, objects, identity))
     else:
-        identity = read_identity(objects)
+        identity = await calls.call(read_identity, objects)
     _check_kind(objects, identity)
+    _check_disk(objects)
     problem = difference(recorded, local_shared_settings(settings, objects, identity))
     if problem is not None:
         raise problem
     return recorded
 
 
+async def check_server(store: AdminStore, objects: AttemptDocuments) -> None:
+    """SettingsDifferError if the objects are behind a server of another installation: it would not know our attempts."""
+    if not objects.is_guarded:
+        return
+    from ork.objects.served import ServedObjects
+
+    assert isinstance(objects, ServedObjects)
+    about = await DocumentCalls(objects).call(objects.check)
+    if about["installation"] != installation_mark(await store.signing_key()):
+        raise SettingsDifferError(
+            f"the server {objects.address} uses another state store than this machine",
+            hint="point ORK_STORE here and on the server to the same one",
+        )
+
+
 async def objects_for_reading(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> AttemptDocuments:
     """These objects, or a stand-in whose errors say why they are not the installation's. Writes nothing."""
     recorded = await store.read_shared_settings()
-    identity = None if recorded is None else read_identity(objects)
+    try:
+        identity = None if recorded is None else read_identity(objects)
+    except ObjectsError as error:
+        if objects.answers_at_once:
+            raise
+        return ObjectsElsewhere(objects.url, error.message, error.hint)  # the state can be read all the same
     if recorded is None or (identity is not None and identity.id == recorded.objects):
         return objects
     missing = objects.missing_place()
@@ -81,7 +105,7 @@ async def use_settings(
     store: AdminStore, objects: AttemptDocuments, settings: Settings, *, force: bool
 ) -> SharedSettings:
     """Records the settings of this process as the installation's. RefusedError while attempts are active."""
-    mine = local_shared_settings(settings, objects, _make_identity(objects))
+    mine = local_shared_settings(settings, objects, await DocumentCalls(objects).call(_make_identity, objects))
     await store.replace_shared_settings(mine, force=force)
     return mine
 
@@ -130,13 +154,18 @@ def _objects_differ(recorded: SharedSettings, mine: SharedSettings) -> SettingsD
 
 
 def _make_identity(objects: AttemptDocuments) -> ObjectsIdentity:
-    new = ObjectsIdentity(os.urandom(16).hex(), objects.kind, hostname())
-    return read_identity(objects) or make_identity(objects, new)
+    found = read_identity(objects)
+    if found is None and objects.is_guarded:
+        raise ObjectsError(
+            f"the object store behind {objects.url} has no identity: its folder is new or was emptied",
+            hint="restart the server: it makes one when it starts",
+        )
+    return found or make_identity(objects, ObjectsIdentity(os.urandom(16).hex(), objects.kind, hostname()))
 
 
 def _check_kind(objects: AttemptDocuments, identity: ObjectsIdentity | None) -> None:
-    """A folder with journals and one with files do not see each other's documents."""
-    if identity is None or identity.kind == objects.kind:
+    """A folder with journals and one with files do not see each other's documents. Behind a server it is the server's."""
+    if identity is None or identity.kind == objects.kind or objects.is_guarded:
         return
     undo_opening(objects)
     raise SettingsDifferError(
@@ -145,13 +174,26 @@ def _check_kind(objects: AttemptDocuments, identity: ObjectsIdentity | None) -> 
     )
 
 
+def _check_disk(objects: AttemptDocuments) -> None:
+    """Journals are for one machine: another one that mounts their folder could not append to them safely."""
+    if is_on_network_disk(objects):
+        raise SettingsDifferError(
+            f"{objects.url} keeps the documents of a run in a journal, which only the machine with the disk can write; "
+            f"{hostname()} reaches the folder over a network",
+            hint="while nothing runs, let all machines use a new folder with files: "
+            "ork --objects file:/path/to/new/folder db use-settings",
+        )
+
+
 async def _check_active_attempts(store: AdminStore, objects: AttemptDocuments) -> None:
     """For a state store without a record: this object store must have documents of its active attempts. Otherwise another
     folder is in use, and the attempts would be started twice."""
-    unknown = 0
+    unknown, calls = 0, DocumentCalls(objects)
     async for attempt in _active_attempts(store):
         name = str(attempt.key)
-        if objects.read_spec(name) is not None or objects.read_gates([name])[0] is not None:
+        if await calls.call(objects.read_spec, name) is not None:
+            return
+        if (await calls.call(objects.read_gates, [name]))[0] is not None:
             return
         unknown += 1
     if unknown:

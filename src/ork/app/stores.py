@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NETWORK_SCHEMES = ("postgresql:", "postgres:")
+_FIRESTORE = "firestore:"
+_EMULATOR = "FIRESTORE_EMULATOR_HOST"
+_NETWORK_SCHEMES = ("postgresql:", "postgres:", _FIRESTORE)
 
 
 def uses_network(settings: Settings) -> bool:
@@ -32,7 +34,7 @@ def store_path(settings: Settings) -> str | None:
     if scheme != "sqlite" or not colon or not path:
         raise UsageError(
             f"cannot use the store {settings.store}",
-            hint="write sqlite:/path/to/ork.db or postgresql://user@host/database",
+            hint="write sqlite:/path/to/ork.db, postgresql://user@host/database or firestore://project/database",
         )
     path = path[2:] if path.startswith("///") else path
     return os.path.join(settings.root, path)
@@ -60,7 +62,7 @@ def _check_is_new(settings: Settings, path: str) -> None:
         hint = "check --store, ORK_STORE and `store` in ork.yaml; `ork db migrate` creates it"
         raise NotFoundError(f"there is no store {path}", hint=hint)
     if os.path.isdir(os.path.join(settings.home, "objects")):
-        hint = f"restore it; to start anew, remove {settings.home}"
+        hint = f"restore it; to start again without it, remove {settings.home}"
         raise NotFoundError(f"the store {path} is missing, though there have been runs", hint=hint)
     check_project(settings)
 
@@ -90,7 +92,9 @@ def open_store(settings: Settings, *, inline: bool) -> StateStore:
     """Opens the store. `inline`: SQLite statements run in the caller's thread, so that awaiting a call never yields."""
     path = store_path(settings)
     if path is None:
-        store: StateStore = _postgres().PostgresStore(settings.store, lease_seconds=settings.lease_seconds)
+        kind = "FirestoreStore" if settings.store.startswith(_FIRESTORE) else "PostgresStore"
+        options = {"lease_seconds": settings.lease_seconds, **_options(settings)}
+        store: StateStore = getattr(_backend(settings), kind)(settings.store, **options)
         return store
     from ork.state.sqlite import SqliteStore
 
@@ -109,7 +113,7 @@ def store_schema(settings: Settings) -> tuple[int, int]:
     """The schema of the store (0: none yet) and the one that this Ork knows."""
     path = store_path(settings)
     if path is None:
-        status = _wait_for(_postgres().db_status(settings.store))
+        status = _wait_for(_backend(settings).db_status(settings.store, **_options(settings)))
         return status.current, status.known
     from ork.state.sqlite import db_status
 
@@ -121,7 +125,7 @@ def upgrade_store(settings: Settings) -> int:
     """Creates or migrates the store; returns its schema."""
     path = store_path(settings)
     if path is None:
-        return int(_wait_for(_postgres().migrate(settings.store)).current)
+        return int(_wait_for(_backend(settings).migrate(settings.store, **_options(settings))).current)
     from ork.state.sqlite import migrate
 
     return migrate(path).current
@@ -151,6 +155,50 @@ def create_home(settings: Settings) -> None:
             file.write("*\n")
     except OSError as error:
         raise StoreError(f"cannot create {settings.home}: {error.strerror}", hint="see `ork doctor`") from error
+
+
+def check_access(settings: Settings) -> None:
+    """StoreError that says what is missing (credentials, the database, a permission), where the store can tell."""
+    if settings.store.startswith(_FIRESTORE):
+        _wait_for(_backend(settings).check_access(settings.store, **_options(settings)))
+
+
+def missing_indexes(settings: Settings) -> list[str]:
+    """The indexes that queries need and the database lacks; none for a store that makes its own."""
+    if not settings.store.startswith(_FIRESTORE):
+        return []
+    found: list[str] = _wait_for(_backend(settings).missing_indexes(settings.store, **_options(settings)))
+    return found
+
+
+def index_file(settings: Settings) -> str | None:
+    """The indexes the store needs, as a file for its administration; None for a store that makes its own."""
+    return str(_backend(settings).index_file()) if settings.store.startswith(_FIRESTORE) else None
+
+
+def _options(settings: Settings) -> dict[str, str]:
+    """Where Firestore's emulator is, if one stands in for the service: its variable is that of Google's own programs."""
+    host = settings.environ.get(_EMULATOR)
+    return {"emulator": host} if host and settings.store.startswith(_FIRESTORE) else {}
+
+
+def _backend(settings: Settings) -> ModuleType:
+    """The package of a store that is reached over a network."""
+    return _firestore() if settings.store.startswith(_FIRESTORE) else _postgres()
+
+
+def _firestore() -> ModuleType:
+    # gRPC's fork handlers can close descriptors that other threads use. Processes that we fork need no gRPC.
+    os.putenv("GRPC_ENABLE_FORK_SUPPORT", "0")
+    try:
+        import ork.state.firestore as backend
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("google", "grpc")):
+            raise
+        raise UsageError(
+            "a store on Firestore needs the package google-cloud-firestore", hint="pip install 'ork-orchestrator[gcp]'"
+        ) from error
+    return backend
 
 
 def _postgres() -> ModuleType:

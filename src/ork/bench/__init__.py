@@ -1,1 +1,1 @@
-"""`ork bench`: measures costs, each together with a floor measured on the same machine at the same time."""
+"""`ork bench`: measures costs, each compared with a floor measured on the same machine at the same time."""

@@ -43,7 +43,7 @@ class Ground(Record):
 
 
 def server_of(store: str | None) -> str | None:
-    """What `--store` means to a benchmark: SQLite in a temporary folder, or the server that the URL names."""
+    """The Postgres server for a benchmark with `--store`; None for SQLite in a temporary folder."""
     if store is None or store.partition(":")[0] == "sqlite":
         return None
     if store.partition(":")[0] not in ("postgresql", "postgres"):

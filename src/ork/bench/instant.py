@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey, RunId
-from ork.model.status import Status
-from ork.model.task import Attempt, InlineOutput
+from ork.model.task import Attempt, InlineOutput, Status
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 RUNNING = Status(1, "running", MOMENT, MOMENT, None, None, None, None)
@@ -47,7 +46,7 @@ class InstantExecutor(Executor):
             on_status(attempt.key, SUCCESS)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """All attempts have ended by themselves."""
+        """Do nothing: all attempts have ended already."""
 
     async def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""

@@ -28,11 +28,11 @@ def bench_command(
     store: str | None = None,
     compare: str | None = None,
 ) -> dict[str, Any]:
-    """Measures on SQLite or on the server that `store` names, shows a table through `emit` unless `as_json`, and returns
+    """Measure on SQLite or on the server that `store` names, show a table through `emit` unless `as_json`, and return
     the result's JSON shape.
 
     The fields at the top are those of the scenario's main measurement (for several scenarios, the Python fan-out);
-    `parts` holds every measurement in the same shape, `worse` what became worse since the result in the file `compare`.
+    `parts` has every measurement in the same shape, `worse` what became worse since the result in the file `compare`.
     """
     if scenario not in NAMES:
         raise UsageError(f"no scenario is called `{scenario}`", hint=f"one of {', '.join(NAMES)}")

@@ -1,4 +1,5 @@
-"""From raw seconds to a result: medians of pairs, so that a busy machine slows floor and measured work alike."""
+"""Computes results from raw seconds: medians of pairs, so that a busy machine slows down floor and measured work
+alike."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ UNITS = {
 }
 
 
-class Target(Record):
-    """What one field of a result should be: at most or at least so much. `part` names one percentile of several."""
+class ResultTarget(Record):
+    """The target for one field of a result: at most or at least a value. `part` names one percentile of several."""
 
     limit: float
     at_most: bool = False
@@ -49,7 +50,7 @@ class TaskTimes(Record):
 
 
 class Sample(Record):
-    """One execution of the measured work and one of its floor right next to it."""
+    """One execution of the measured work, and one of its floor at the same time."""
 
     seconds: float
     floor_seconds: float
@@ -59,20 +60,20 @@ class Sample(Record):
     tasks: tuple[TaskTimes, ...] = ()
     rss_growth_mb: float | None = None
     loop: dict[str, float] = made(default_factory=dict)  # seconds of each part of the scheduler's steps
-    first_seconds: float | None = None  # of the very first task of a scheduler, before all this
+    first_seconds: float | None = None  # of the first task of a scheduler, measured before
 
 
 class Work(Record):
-    """What was measured, in words and numbers that do not change between samples.
+    """The measured work, described by words and numbers that are the same for all samples.
 
-    `rate` says how the ratio is read: tasks per second over the floor's, rather than seconds over the floor's.
-    `latency` is what a single task is judged by.
+    `rate` selects how the ratio is computed: tasks per second relative to the floor, instead of seconds relative to the
+    floor. `latency` is the value that a single task is judged by.
     """
 
     scenario: str
     tasks: int
     floor: str
-    targets: tuple[Target, ...] = ()
+    targets: tuple[ResultTarget, ...] = ()
     rate: bool = False
     more_floors: dict[str, Any] = made(default_factory=dict)
     latency: Callable[[TaskTimes], float] = lambda task: task.finished - task.dispatched
@@ -105,7 +106,7 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
     return result | judged(work.targets, result)
 
 
-def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[Target], **known: Any) -> dict[str, Any]:
+def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[ResultTarget], **known: Any) -> dict[str, Any]:
     """The same JSON for a single measurement; missing fields are null."""
     nothing = {
         "scenario": scenario,
@@ -127,7 +128,7 @@ def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[Target], 
     return result | judged(targets, result)
 
 
-def judged(targets: Sequence[Target], result: dict[str, Any]) -> dict[str, Any]:
+def judged(targets: Sequence[ResultTarget], result: dict[str, Any]) -> dict[str, Any]:
     if not targets:
         return {"target": None, "target_met": None}
     return {"target": ", ".join(map(str, targets)), "target_met": all(target.is_met(result) for target in targets)}

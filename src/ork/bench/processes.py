@@ -72,17 +72,18 @@ def compile_bytecode() -> None:
     compileall.compile_dir(str(PACKAGE), quiet=2)
 
 
-def lean_floor(name: str, count: int, folder: Path) -> float:
-    """Seconds that the floor of that name needed, in a folder of its own below `folder`."""
-    return lean_floors(name, count, folder)[0]
+def lean_floor(name: str, count: int, folder: Path, file: Path | None = None) -> float:
+    """Seconds that the floor of that name needed, in a folder of its own below `folder`. `file`: the task to call."""
+    return lean_floors(name, count, folder, file)[0]
 
 
-def lean_floors(name: str, count: int, folder: Path) -> list[float]:
+def lean_floors(name: str, count: int, folder: Path, file: Path | None = None) -> list[float]:
     """All that `lean.py` measured."""
     work = folder / f"floor-{name}-{len(os.listdir(folder))}"
     work.mkdir()
+    options, files = (("-I", "-S"), ()) if file is None else (("-I",), (str(file),))
     script = str(PACKAGE / "bench" / "floors" / "lean.py")
     return [
         float(word)
-        for word in run((sys.executable, "-I", "-S", script, name, str(count), str(work)), work).stdout.split()
+        for word in run((sys.executable, *options, script, name, str(count), str(work), *files), work).stdout.split()
     ]

@@ -51,6 +51,12 @@ def hello(folder: Path) -> Path:
     return project(folder, "hello", [python_task(0)])
 
 
+def importing(place: Path, source: str) -> Path:
+    """The same project with another task."""
+    (place / "light.py").write_text(source)
+    return place
+
+
 def python_task(n: int) -> str:
     return f"  t{n}:\n    file: light.py\n"
 

@@ -85,6 +85,6 @@ def print_json_error(error: OrkError) -> None:
 
 
 def _safe(text: str) -> str:
-    from ork.cli.visible import visible
+    from ork.cli.paint import visible
 
     return "\n".join(visible(part) for part in text.splitlines())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ork.cli.paint import Line, Span, line
-from ork.cli.visible import shorten, shorten_front, visible
+from ork.cli.paint import Line, Span, line, shorten, shorten_front, visible
 from ork.model.task import Failure
 
 INDENT = "      "
@@ -27,7 +26,8 @@ def headline(failure: Failure | None) -> str:
 
 
 def whole_message(failure: Failure | None) -> list[Line]:
-    """What `headline` had to cut of a message that nothing else explains: Ork's own, which ends with what to do."""
+    """The first line of the message in full, wrapped, if `headline` shortened it and there is no detail: messages of
+    Ork end with a hint."""
     text = visible(failure.message.strip().partition("\n")[0]) if failure is not None else ""
     if len(text) <= MAX_TEXT or (failure is not None and failure.detail):
         return []
@@ -38,7 +38,8 @@ def whole_message(failure: Failure | None) -> list[Line]:
 
 
 def explanation(failure: Failure | None, *, full: bool = False) -> list[Line]:
-    """For an exception the user's own frames, its causes and the inputs; for a command its last lines."""
+    """The explanation of a failure: for an exception the user's own frames, its causes and the inputs; for a command
+    its last lines."""
     detail = failure.detail if failure else None
     if not isinstance(detail, dict):
         return []

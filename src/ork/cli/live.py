@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 
-from ork.cli.paint import Line, Span, fit, line
-from ork.cli.state_style import glyph
+from ork.cli.paint import Line, Span, fit, glyph, line
 from ork.cli.task_lines import any_lines, name_span, retry_lines
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus

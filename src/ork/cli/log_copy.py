@@ -8,9 +8,8 @@ from ork.app.installation import Installation
 from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, TerminalSink
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task
-from ork.status.ids import Target, pick_tasks
-from ork.status.instances import is_group
-from ork.status.run_view import RunView, refresh
+from ork.status.ids import RunTarget, pick_tasks
+from ork.status.run_view import RunView, is_group, refresh
 
 # Polling interval: the store notifies about changes, logs do not.
 POLL_SECONDS = 0.25
@@ -19,7 +18,7 @@ POLL_SECONDS = 0.25
 class LogCopier:
     """Copies the logs of a target, each from where the last copy ended."""
 
-    def __init__(self, installation: Installation, view: RunView, target: Target, *, as_json: bool = False) -> None:
+    def __init__(self, installation: Installation, view: RunView, target: RunTarget, *, as_json: bool = False) -> None:
         self._objects = installation.objects
         self._store = installation.store
         self.view = view

@@ -7,7 +7,7 @@ import re
 from codecs import getincrementaldecoder
 from typing import Any, BinaryIO, Protocol
 
-from ork.cli.visible import visible
+from ork.cli.paint import visible
 
 CHUNK = 1 << 16
 # On a terminal the rest of a longer line is counted, not shown.

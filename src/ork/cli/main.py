@@ -9,15 +9,52 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib import import_module
+from typing import ClassVar, NoReturn
 
 import click
 
 from ork import __version__
-from ork.cli.lazy import LazyGroup
-from ork.cli.streams import replace_unencodable
 from ork.errors import OrkError, UsageError
-from ork.terminal import wants_ascii
+from ork.terminal import replace_unencodable, wants_ascii
+
+
+class LazyGroup(click.Group):
+    """`sections` maps commands to their one-line help; `modules` maps commands to modules with another name."""
+
+    sections: ClassVar[dict[str, dict[str, str]]] = {}
+    modules: ClassVar[dict[str, str]] = {}
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return [name for commands in self.sections.values() for name in commands]
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if not any(name in commands for commands in self.sections.values()):
+            return None
+        module = import_module(f"ork.cli.commands.{self.modules.get(name, name)}")
+        command = getattr(module, f"{name.replace('-', '_')}_command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = arguments[0]
+        if not name.startswith("-") and name not in self.list_commands(context):
+            context.fail(f"no command `{name}`.{self._suggestion(context, name)}")
+        return super().resolve_command(context, arguments)
+
+    def _suggestion(self, context: click.Context, name: str) -> str:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, self.list_commands(context), 1)
+        return f" Did you mean `{close[0]}`?" if close else ""
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
@@ -35,10 +72,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "watch": "Follow a run in a live view",
         "logs": "Show the logs of tasks",
         "output": "Show the output of a task",
+        "cost": "Estimate what runs cost, by task and operation",
         "why": "Explain why a run or task is (not) running, and what happens next",
         "workflows": "List the deployed workflows",
         "workflow": "Show, enable, disable or delete one workflow",
-        "schedules": "List schedules and their next times",
+        "schedules": "List schedules and their next times, or play months of them",
         "locations": "List or refresh the images and folders that workflows come from",
         "workers": "List worker configs: where tasks run, and their limits",
         "graph": "Draw a workflow's graph as text, Mermaid or SVG",
@@ -66,6 +104,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "token": "Create, list, rotate and revoke API tokens",
         "audit": "List who changed what",
         "db": "Manage the store's schema and shared settings",
+        "store": "Copy one store to another",
         "prune": "Delete old runs and unused environments",
     },
     "Help": {

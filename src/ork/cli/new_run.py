@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.app.installation import Installation
 from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
-from ork.cli.session import note_other_project, settings_of
+from ork.cli.session import current_user, note_other_project, settings_of
 from ork.errors import DefinitionError, NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun, Run
+from ork.model.secret import has_sensitive
 from ork.status.schedules import deploy
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ def prepare(named: str | None, params: Sequence[str], *, as_json: bool, chosen: 
 
 async def create_run(installation: Installation, prepared: Prepared) -> Run:
     """Creates the run. It is stored durably when this returns."""
-    from ork.cli.commands.run_commands import current_user
-
     store, now = installation.store, datetime.now(UTC)
     version = prepared.version
     entry = await store.get_workflow(prepared.name)
@@ -81,8 +80,6 @@ async def create_rerun(
     installation: Installation, earlier: Run, params: Sequence[str], *, fresh: bool, latest: bool
 ) -> Run:
     """Creates a run with the version and params of an earlier one, except for those given, and links it to that run."""
-    from ork.cli.commands.run_commands import current_user
-
     store = installation.store
     version = None if latest else await store.get_version(earlier.version)
     if version is None:
@@ -120,7 +117,7 @@ async def stored_params(
     installation: Installation, workflow: CompiledWorkflow, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Checked params in the form that a new run stores: sensitive ones are encrypted. A server does that itself."""
-    if not installation.can_work:
+    if not installation.can_work or not has_sensitive(workflow):
         return params
     from ork.state.sealing import stored_params
 

@@ -13,13 +13,14 @@ from typing import IO, Protocol
 
 from ork.cli.live import render
 from ork.cli.paint import Line, Palette, line
-from ork.cli.region import Region, terminal_width
+from ork.cli.region import Region
 from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, past_attempt_line, retry_lines, started_line
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, Task, TaskStatus
 from ork.status.history import History
 from ork.status.run_view import RunView
 from ork.status.shapes import time_json
+from ork.terminal import terminal_width
 
 FRAME_SECONDS = 0.1
 # Between changes only durations change in the region.

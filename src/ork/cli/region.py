@@ -5,25 +5,15 @@ Permanent lines are written once above the region and become part of the scrollb
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import IO
 
-from ork.cli.paint import Line, Palette, plain
-from ork.cli.visible import columns
+from ork.cli.paint import Line, Palette, columns, plain
 
 HIDE_CURSOR = "\x1b[?25l"
 SHOW_CURSOR = "\x1b[?25h"
 CLEAR_BELOW = "\x1b[J"
-DEFAULT_WIDTH = 80
-
-
-def terminal_width(stream: IO[str]) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
-    except (OSError, ValueError):
-        return DEFAULT_WIDTH
 
 
 class Region:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ork.cli.paint import Line, Span, line
+from ork.cli.paint import Line, Span, line, visible
 from ork.cli.tables import table
-from ork.cli.visible import visible
 from ork.errors import DocumentError, ObjectsError
 from ork.status.formatting import duration
 
@@ -20,9 +19,9 @@ SHOWN = 60
 
 async def read_difference(installation: Installation, a: str, b: str) -> dict[str, Any]:
     from ork.status.diff import diff_runs
-    from ork.status.hidden_params import masked_output
     from ork.status.ids import resolve_run
     from ork.status.run_view import open_view
+    from ork.status.secret_masking import masked_output
 
     store = installation.store
     one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from ork.app.installation import Installation, timeouts_of
+from ork.cli.paint import visible
 from ork.cli.progress import Progress
-from ork.cli.visible import visible
 from ork.core.commands import tasks_to_retry
 from ork.errors import StoreUnavailableError
 from ork.model.ids import RunId, TaskKey
@@ -44,7 +44,7 @@ RETRIED_ERRORS = frozenset({TelemetryEvent.STORE_FAILED, TelemetryEvent.STEP_FAI
 DISK_ERRORS = frozenset({TelemetryEvent.START_FAILED, TelemetryEvent.OBJECTS_FAILED})
 
 
-class Ending(Enum):
+class FollowEnd(Enum):
     FINAL = "final"
     TIMED_OUT = "timed out"
     INTERRUPTED = "interrupted"
@@ -105,7 +105,7 @@ class RunFollower:
         self._changed = asyncio.Event()
         self._service: SchedulerService | None = None
         self._work: asyncio.Task[None] | None = None
-        self._ending: Ending | None = None
+        self._ending: FollowEnd | None = None
         self._leave = False
         self._history: History | None = None
         self._last_problem: str | None = None
@@ -114,7 +114,7 @@ class RunFollower:
         self._has_shown_unreachable = False
         self._adopted_runs: list[RunId] = []  # other runs that our scheduler took over
 
-    async def follow(self) -> tuple[RunView, Ending]:
+    async def follow(self) -> tuple[RunView, FollowEnd]:
         """Returns when the run is final, or when following it ends for another reason."""
         self._started = asyncio.get_running_loop().time()
         self.view, changed = await open_view(self._store, self._run)
@@ -128,7 +128,7 @@ class RunFollower:
                 await self._finish_adopted_runs()
             finally:
                 await self._stop_work()
-        return self.view, self._ending or Ending.FINAL
+        return self.view, self._ending or FollowEnd.FINAL
 
     async def _without_retried(self, tasks: list[Task]) -> list[Task]:
         """The tasks without those that a pending retry command will run again."""
@@ -188,11 +188,11 @@ class RunFollower:
             return False
         self.pending = await only_pending_approvals(self._store, self.view)
         if self.pending:
-            self._ending = Ending.WAITING
+            self._ending = FollowEnd.WAITING
         return bool(self.pending)
 
     async def _waits_only_for_machines(self) -> bool:
-        """For a cancelled run, shows which machines it waits for. True if only `ork declare-dead` can end the wait."""
+        """True if only `ork declare-dead` can end a cancelled run. Shows which machines it waits for."""
         if self._waits_for_machines or self.view.run.cancel_requested_at is None:
             return False
         timeouts = timeouts_of(self._installation.settings)._asdict()
@@ -203,8 +203,8 @@ class RunFollower:
             self._progress.note(visible(f"  {text}"))
         self._has_shown_unreachable = self._has_shown_unreachable or lost is not None
         if lost is not None and lost.is_endless:
-            self._ending = Ending.LOST
-        return self._ending is Ending.LOST
+            self._ending = FollowEnd.LOST
+        return self._ending is FollowEnd.LOST
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
@@ -349,20 +349,20 @@ class RunFollower:
         if self.view.run.status.is_final:
             self._leave = True  # nothing is left to cancel
         elif self._work is None:
-            self._ending, self._leave = Ending.DETACHED, True
+            self._ending, self._leave = FollowEnd.DETACHED, True
         elif self._ending is None:
-            self._ending = Ending.INTERRUPTED
+            self._ending = FollowEnd.INTERRUPTED
             name = self._interrupts.signal_name
             self._progress.note(f"{name}: cancelling run {self.view.short} ({name} again exits at once)")
             self._cancelling = asyncio.ensure_future(self._cancel(name))
         else:
-            self._ending, self._leave = Ending.INTERRUPTED, True
+            self._ending, self._leave = FollowEnd.INTERRUPTED, True
         self._changed.set()
 
     async def _check_timeout(self) -> None:
         if self._left() != 0.0:
             return
-        self._ending = Ending.TIMED_OUT
+        self._ending = FollowEnd.TIMED_OUT
         if self._work is None:
             self._leave = True
             return

@@ -53,6 +53,7 @@ _TEXTS = {
     "start_failed": "start failed",
     "objects_failed": "objects failed",
     "api_failed": "api failed",
+    "alarm_failed": "alarm failed",
     "traces_failed": "traces failed",
     "fallback": "slower than it should be",
     "schedule_fired": "schedule fired",
@@ -71,6 +72,7 @@ _WARNINGS = frozenset(
         "start_failed",
         "objects_failed",
         "api_failed",
+        "alarm_failed",
         "traces_failed",
         "fallback",
         "document_refused",
@@ -131,7 +133,7 @@ class ServiceLog:
         text = _TEXTS.get(event)
         if text is None:
             return None  # only counted
-        from ork.cli.visible import visible
+        from ork.cli.paint import visible
 
         wanted = {name: fields[name] for name in _TEXT_FIELDS if fields.get(name) is not None}
         shown = "  ".join(f"{name}={visible(_value_text(value))}" for name, value in wanted.items())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ork.scheduler.service import SchedulerService
 
 
-class Watcher(Protocol):
+class BackgroundService(Protocol):
     """A further part of the process."""
 
     async def run(self) -> None: ...
@@ -34,7 +34,7 @@ class Services:
     service: SchedulerService | None
     server: ApiServer | None = None
     hub: Hub | None = None
-    watcher: Watcher | None = None
+    watcher: BackgroundService | None = None
     api_installation: Installation | None = None
     token_file: str | None = None
     drains: bool = False

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from ork.app.installation import Installation
+
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
 from ork.cli.paint import Palette
-from ork.cli.region import terminal_width
-from ork.errors import StoreUnavailableError, UsageError
+from ork.errors import AlarmError, StoreUnavailableError, UsageError
 from ork.settings import Settings, find_root, load_settings, project_folder
-from ork.terminal import wants_colour
+from ork.terminal import terminal_width, wants_colour
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -201,6 +206,13 @@ async def _with_installation(
         return await work(installation)
     finally:
         await installation.close()
+        if installation.alarm_failure is not None:
+            _warn_about_alarm(installation.alarm_failure)
+
+
+def _warn_about_alarm(error: AlarmError) -> None:
+    hint = f" ({error.hint})" if error.hint else ""
+    print(f"warning: it is stored, but no tick was called: {error.message}{hint}", file=sys.stderr)
 
 
 def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -211,3 +223,13 @@ def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     coroutine.close()
     raise RuntimeError("something waited where nothing can wait")
+
+
+def current_user() -> str:
+    """The login name of the user, for the audit log."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"

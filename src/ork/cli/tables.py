@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ork.cli.paint import Line, Span, cut
-from ork.cli.region import terminal_width
-from ork.cli.visible import columns
+from ork.cli.paint import Line, Span, columns, cut
+from ork.terminal import terminal_width
 
 GAP = "   "
 NARROW_GAP = "  "

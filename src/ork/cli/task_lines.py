@@ -7,15 +7,12 @@ from datetime import datetime
 from itertools import islice
 
 from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline, whole_message
-from ork.cli.paint import NAME, REST, Line, Span, line
-from ork.cli.state_style import glyph
-from ork.cli.visible import shorten, visible
+from ork.cli.paint import NAME, REST, Line, Span, glyph, line, shorten, visible
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
 from ork.status.attempt_text import earlier_attempts_text, failure_notes
 from ork.status.formatting import argument, between, count, duration, metrics_text, ran_in_text
-from ork.status.instances import Instances, is_group
-from ork.status.run_view import RunView
+from ork.status.run_view import Instances, RunView, is_group
 from ork.status.secret_masking import mask_text
 from ork.status.why import queue_reason, waits_for_approval
 

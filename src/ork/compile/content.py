@@ -16,7 +16,9 @@ from ork.model.workflow import (
     DEFAULT_RETRY_ON,
     Action,
     Approval,
+    Budget,
     Catchup,
+    CloudRunJob,
     Command,
     CompiledWorkflow,
     Condition,
@@ -26,6 +28,7 @@ from ork.model.workflow import (
     Environment,
     Isolation,
     NotBy,
+    OnExceed,
     OnUnreachable,
     Op,
     Param,
@@ -164,6 +167,7 @@ _ACTIONS: dict[str, tuple[type[Any], dict[str, _Field]]] = {
         Container,
         {"argv": _Field((), _encode_values, _decode_values), "to_file": _Field(None), "from_file": _Field(None)},
     ),
+    "cloud_run_job": (CloudRunJob, {"job": _Field(), "args": _Field((), _encode_values, _decode_values)}),
     "custom": (Custom, {"target": _Field(), "config": _Field(None), "task": _Field(None)}),
     "workflow": (SubWorkflow, {"name": _Field()}),
     "approval": (Approval, {"message": _Field(), "not_by": _Field(None, str, NotBy)}),
@@ -238,6 +242,8 @@ _SCHEDULE = {
     "catchup_limit": _Field(100),
 }
 
+_BUDGET = {"usd": _Field(), "on_exceed": _Field(OnExceed.ALERT, str, OnExceed)}
+
 _WORKFLOW = {
     "name": _Field(),
     "description": _Field(None),
@@ -253,6 +259,7 @@ _WORKFLOW = {
     ),
     "max_active_runs": _Field(None),
     "fail_fast": _Field(False),
+    "budget": _Field(None, lambda budget: _encode(budget, _BUDGET), lambda budget: Budget(**_decode(budget, _BUDGET))),
     "alerts": _Field((), list, tuple),
     "types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "project": _Field(None),

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ork.definition.custom import BUILT_IN, CustomExecutor, read_config
+from ork.definition.custom import BUILT_IN, read_config
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, is_null
 from ork.definition.problems import quoted
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.tasks import ParsedTask
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.record import replaced
 from ork.model.trees import Tree, merged, pointers
 from ork.model.workflow import Custom, Ref, TaskSpec
 
-if TYPE_CHECKING:
-    from ork.definition.project import Project
 
-
-def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:
-    """Custom executors by name: built-in ones and those of the project."""
-    return {**BUILT_IN, **(project.executors if project else {})}
-
-
-def with_config_file(task: ParsedTask, action: Custom, read: Callable[[str], bytes | None], report: Report) -> TaskSpec:
+def with_config_file(
+    task: ParsedTask, action: Custom, read: Callable[[str], bytes | None], report: ProblemReport
+) -> TaskSpec:
     """The task with the content of its file merged into its config; keys of the task itself take precedence."""
     _check_keys(task, action, report)
     file = task.body.get("config_file")
@@ -43,7 +36,7 @@ def with_config_file(task: ParsedTask, action: Custom, read: Callable[[str], byt
     return replaced(task.spec, action=replaced(action, task=whole))
 
 
-def _check_keys(task: ParsedTask, action: Custom, report: Report) -> None:
+def _check_keys(task: ParsedTask, action: Custom, report: ProblemReport) -> None:
     """Check the keys of built-in executors. Only the class of any other executor knows its keys."""
     known = _built_in_keys(action.target)
     config = task.body.get("config")
@@ -66,9 +59,9 @@ def _built_in_keys(target: str) -> list[str]:
     return []
 
 
-def _read(content: bytes, file: str, report: Report) -> Tree | None:
+def _read(content: bytes, file: str, report: ProblemReport) -> Tree | None:
     """Parse YAML or JSON. Problems have their position in the file."""
-    own = Report(file)
+    own = ProblemReport(file)
     root = parse_yaml(content, own)
     tree = None if root is None else read_config(root, Reading(own))
     if root is not None and any(isinstance(pointer, Ref) for pointer, _ in pointers(tree)):

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ork.definition.imports import ParsedImport
 from ork.definition.problems import quoted
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.tasks import ParsedTask
-from ork.definition.workflow_file import ParsedWorkflow
+from ork.definition.workflow_file import ParsedImport, ParsedWorkflow
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
 _MAX_NAME = 128
@@ -45,7 +44,7 @@ ReadNodes: TypeAlias = Callable[[ParsedImport], Sequence[DbtNode]]
 Exists: TypeAlias = Callable[[str], bool]
 
 
-def add_imported(parsed: ParsedWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: Report) -> bool:
+def add_imported(parsed: ParsedWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: ProblemReport) -> bool:
     """Add the tasks of all imports to the workflow; False if an import could not be read."""
     is_whole = True
     for entry in parsed.imports:

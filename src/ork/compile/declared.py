@@ -19,8 +19,6 @@ def declared_input(spec: TaskSpec) -> TypeJson | None:
 
 
 def declared_types(spec: TaskSpec, workflow: CompiledWorkflow) -> dict[str, Any]:
-    """The declared types in an attempt's spec; empty if the task declares none."""
-    if not spec.input_types and spec.output_type is None:
-        return {}
+    """The declared types in an attempt's spec."""
     output = None if spec.output_type is None else parse_type(spec.output_type)
     return {"input_type": declared_input(spec), "output_type": output, "types": dict(workflow.types)}

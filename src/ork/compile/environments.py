@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from ork.compile.files import Files
 
 
-def check_environment(task: ParsedTask, spec: TaskSpec, files: Files) -> TaskSpec:
+def check_environment(task: ParsedTask, spec: TaskSpec, environment: Environment, files: Files) -> TaskSpec:
     """The task, without an environment inherited from `defaults` that it cannot use."""
-    environment = spec.environment
-    if environment is None:
-        return spec
     if spec.image is None:
         environment = _located(environment, files)
         spec = replaced(spec, environment=environment)

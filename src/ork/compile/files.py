@@ -1,21 +1,23 @@
 """Checks the files of a workflow: they exist, they parse, and contain the function with matching parameters.
 
-Files are read through a callable, which keeps this module pure. Each file is read once.
+Files are read through a callable, which keeps this module pure. Each file is read once. Python files are inspected without running
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import ast
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ork.compile.arguments import missing_hint, missing_message
 from ork.compile.custom import with_config_file
 from ork.compile.environments import check_environment
 from ork.compile.project import project_folder_of, relative_to_root
-from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.tasks import ParsedTask
 from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.record import replaced
@@ -23,6 +25,115 @@ from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, 
 
 if TYPE_CHECKING:
     from ork.definition.project import Project
+
+
+class Function(NamedTuple):
+    """`is_open`: the parameters are unknown (a decorator, a class, an assignment, an import)."""
+
+    name: str
+    line: int
+    required: tuple[str, ...] = ()
+    optional: frozenset[str] = frozenset()
+    contexts: frozenset[str] = frozenset()
+    takes_any_keyword: bool = False
+    is_open: bool = False
+    is_annotated: bool = False
+
+
+class PythonSource(NamedTuple):
+    """`has_star_import`: there may be names that are not found here."""
+
+    functions: dict[str, Function]
+    has_star_import: bool = False
+
+
+class PythonSyntaxError(Exception):
+    """Line and column count from 1; 0 if the parser gave none."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+
+def read_python(source: bytes) -> PythonSource:
+    tree = _parsed(source)
+    functions: dict[str, Function] = {}
+    has_star_import = False
+    for statement in _statements(tree.body):
+        for function in _defined(statement):
+            has_star_import = has_star_import or function.name == "*"
+            functions[function.name] = function
+    functions.pop("*", None)
+    return PythonSource(functions, has_star_import)
+
+
+def _parsed(source: bytes) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # warnings about user code are shown when it runs
+            return ast.parse(source)
+    except SyntaxError as error:
+        raise PythonSyntaxError(error.msg, error.lineno or 0, error.offset or 0) from None
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting too deep for the parser
+        raise PythonSyntaxError(str(error) or "nested too deeply", 0, 0) from None
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run on import, in any branch."""
+    for statement in body:
+        yield statement
+        for part in ("body", "orelse", "finalbody"):
+            if isinstance(statement, ast.If | ast.Try | ast.With | ast.For | ast.While):
+                yield from _statements(getattr(statement, part, []))
+        if isinstance(statement, ast.Try):
+            for handler in statement.handlers:
+                yield from _statements(handler.body)
+
+
+def _defined(statement: ast.stmt) -> Iterator[Function]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield _function(statement)
+    elif isinstance(statement, ast.ClassDef):
+        yield Function(statement.name, statement.lineno, is_open=True)
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        for alias in statement.names:
+            yield Function(alias.asname or alias.name.split(".")[0], statement.lineno, is_open=True)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for node in (node for target in targets for node in ast.walk(target)):
+            if isinstance(node, ast.Name):
+                yield Function(node.id, statement.lineno, is_open=True)
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first_optional = len(positional) - len(arguments.defaults)
+    required = positional[:first_optional]
+    optional = positional[first_optional:]
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        (required if default is None else optional).append(argument)
+    contexts = frozenset(argument.arg for argument in [*required, *optional] if _is_context(argument))
+    return Function(
+        node.name,
+        node.lineno,
+        required=tuple(argument.arg for argument in required if argument.arg not in contexts),
+        optional=frozenset(argument.arg for argument in optional) - contexts,
+        contexts=contexts,
+        takes_any_keyword=arguments.kwarg is not None,
+        is_open=bool(node.decorator_list),
+        is_annotated=node.returns is not None or any(each.annotation for each in [*required, *optional]),
+    )
+
+
+def _is_context(argument: ast.arg) -> bool:
+    annotation = argument.annotation
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value.split(".")[-1] == "Context"
+    if isinstance(annotation, ast.Attribute):
+        return annotation.attr == "Context"
+    return argument.arg == "ctx" or (isinstance(annotation, ast.Name) and annotation.id == "Context")
+
 
 # Returns the content of a file, relative to the workflow's folder or absolute; None if it does not exist.
 ReadFile: TypeAlias = Callable[[str], bytes | None]
@@ -45,7 +156,7 @@ class Files:
         self,
         read: ReadFile,
         exists: FileExists,
-        report: Report,
+        report: ProblemReport,
         parsed: ParsedWorkflow,
         root: str = ".",
         project: Project | None = None,
@@ -68,7 +179,8 @@ class Files:
     def check(self, task: ParsedTask, depends_on: Iterable[str]) -> TaskSpec:
         """The task with resolved file paths. Problems are added to the report."""
         task = self._located(task)
-        return check_environment(task, self._check_action(task, depends_on), self)
+        spec = self._check_action(task, depends_on)
+        return spec if spec.environment is None else check_environment(task, spec, spec.environment, self)
 
     def locate(self, path: str) -> str:
         """The path relative to the workflow's folder. A leading / may mean the project's folder."""

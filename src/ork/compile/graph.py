@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.tasks import ParsedTask
 from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.trees import pointers
-from ork.model.workflow import Command, Container, Custom, Ref, RustProgram, Value
+from ork.model.workflow import CloudRunJob, Command, Container, Custom, Ref, RustProgram, Value
 
 # Keys and indexes from a task's body to a position in it.
 Path: TypeAlias = tuple[str | int, ...]
@@ -22,7 +22,7 @@ _FOR_SENSITIVE = ("inputs", "env", "config")
 _BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 
-def link(parsed: ParsedWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
+def link(parsed: ParsedWorkflow, report: ProblemReport) -> dict[str, tuple[str, ...]]:
     """The dependencies of every task, explicit and implied, without duplicates. Problems are added to the report."""
     names = _Names(parsed)
     links = {name: tuple(_dependencies(task, names, report)) for name, task in parsed.tasks.items()}
@@ -41,7 +41,7 @@ def refs_of(task: ParsedTask) -> Iterator[tuple[Ref, Path]]:
     if isinstance(task.spec.action, Command | Container):
         for index, value in enumerate(task.spec.action.argv):
             yield from _ref_at(value, "command", index)
-    elif isinstance(task.spec.action, RustProgram):
+    elif isinstance(task.spec.action, RustProgram | CloudRunJob):
         for index, value in enumerate(task.spec.action.args):
             yield from _ref_at(value, "args", index)
     if isinstance(task.spec.action, Custom):
@@ -99,7 +99,7 @@ class _Names:
         self.similar_param = Suggester(self.params)
 
 
-def _dependencies(task: ParsedTask, names: _Names, report: Report) -> dict[str, None]:
+def _dependencies(task: ParsedTask, names: _Names, report: ProblemReport) -> dict[str, None]:
     found: dict[str, None] = {}
     for index, dependency in enumerate(task.spec.depends_on):
         if _is_dependency(task, index, dependency, names, report):
@@ -110,7 +110,7 @@ def _dependencies(task: ParsedTask, names: _Names, report: Report) -> dict[str, 
     return found
 
 
-def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names, report: Report) -> bool:
+def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names, report: ProblemReport) -> bool:
     name = task.spec.name
     if dependency == name:
         message = f"task {quoted(name)} depends on itself"
@@ -123,7 +123,7 @@ def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names,
     return True
 
 
-def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _Names, report: Report) -> bool:
+def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _Names, report: ProblemReport) -> bool:
     if ref.task is not None and ref.task not in names.tasks:
         message = f"{quoted(str(ref))} points at {quoted(ref.task)}, which is not a task"
         report.add("ORK205", message, task.node_at(*path), hint=names.similar_task.hint(ref.task))
@@ -151,7 +151,7 @@ def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _Names, report: Repor
     return True
 
 
-def _refuse_cycle(cycle: list[str], tasks: Mapping[str, ParsedTask], report: Report) -> None:
+def _refuse_cycle(cycle: list[str], tasks: Mapping[str, ParsedTask], report: ProblemReport) -> None:
     shown = [*cycle, cycle[0]]
     if len(shown) > _SHOWN_IN_CYCLE:
         half = _SHOWN_IN_CYCLE // 2

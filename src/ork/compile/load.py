@@ -7,22 +7,26 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from ork.compile.custom import custom_executors
 from ork.compile.files import FileExists, Files, Findings, ReadFile
 from ork.compile.graph import link
 from ork.compile.project import import_folders
+from ork.definition.custom import custom_executors
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted, render_concise
-from ork.definition.report import Report, Suggester
+from ork.definition.project import Project
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.tasks import ParsedTask
 from ork.definition.workflow_file import ParsedWorkflow, read_tree, read_workflow
 from ork.errors import DefinitionError
 from ork.model.record import replaced
-from ork.model.workflow import CompiledWorkflow, TaskSpec
+from ork.model.secret import declaration_lines, is_reserved
+from ork.model.trees import pointers
+from ork.model.workflow import CompiledWorkflow, Custom, Secret, TaskSpec
 
 if TYPE_CHECKING:
     from ork.compile.dbt import ReadNodes
     from ork.definition.project import Project
+
 
 _LARGE = 1024 * 1024
 
@@ -32,7 +36,7 @@ class WorkflowDraft(NamedTuple):
 
     workflow: CompiledWorkflow
     parsed: ParsedWorkflow
-    report: Report
+    report: ProblemReport
     found: Findings = Findings()
 
 
@@ -64,14 +68,14 @@ def load_workflow(
     """Never raises because of the file's content. `read` and `exists` get paths relative to `root`; without `read`,
     files are not checked."""
     with _gc_paused(len(text)):
-        report = Report(file)
+        report = ProblemReport(file)
         parsed = read_workflow(text, report, known_executors, custom_executors(project))
         return _compile(parsed, report, read, exists, root, project, imports)
 
 
 def load_tree(
     tree: Node,
-    report: Report,
+    report: ProblemReport,
     *,
     read: ReadFile | None,
     exists: FileExists | None = None,
@@ -87,7 +91,7 @@ def load_tree(
 
 def _compile(
     parsed: ParsedWorkflow | None,
-    report: Report,
+    report: ProblemReport,
     read: ReadFile | None,
     exists: FileExists | None,
     root: str,
@@ -149,10 +153,11 @@ def _workflow(parsed: ParsedWorkflow, tasks: tuple[TaskSpec, ...]) -> CompiledWo
         fail_fast=parsed.fail_fast,
         alerts=parsed.alerts,
         types=parsed.types,
+        budget=parsed.budget,
     )
 
 
-def _check_project_names(parsed: ParsedWorkflow, project: Project | None, report: Report) -> None:
+def _check_project_names(parsed: ParsedWorkflow, project: Project | None, report: ProblemReport) -> None:
     """Check names against ork.yaml. If it lists pools, other pool names are mistakes.
 
     Worker configs and alerts must always be defined.
@@ -165,10 +170,12 @@ def _check_project_names(parsed: ParsedWorkflow, project: Project | None, report
             check_workers(parsed, workers, report, project.broken_workers if project is not None else {})
     if project is None:
         return
-    if project.found_secrets is not None:
-        from ork.compile.secrets import check_secrets
-
+    if project.found_secrets is not None:  # else this is not the installation that runs the tasks
         check_secrets(parsed, project, report)
+        if _may_be_placed(parsed, project):
+            from ork.compile.placement import check_placement
+
+            check_placement(parsed, project, report)
     if project.alerts is not None:
         for index, alert in enumerate(parsed.alerts):
             if alert not in project.alerts:
@@ -182,3 +189,52 @@ def _check_project_names(parsed: ParsedWorkflow, project: Project | None, report
             if pool is not None and pool not in project.pools:
                 hint = Suggester(project.pools).hint(pool)
                 report.add("ORK207", f"ork.yaml has no pool {quoted(pool)}", task.node_at("pool"), hint=hint)
+
+
+def _may_be_placed(parsed: ParsedWorkflow, project: Project) -> bool:
+    """True if a task may run elsewhere than on this machine or its container engine."""
+    return (
+        project.default_where is not None
+        or any(config.where == "cloudrun" for config in (project.workers or {}).values())
+        or any(task.spec.executor == "cloudrun" for task in parsed.tasks.values())
+    )
+
+
+def check_secrets(parsed: ParsedWorkflow, project: Project, report: ProblemReport) -> None:
+    """Check that each secret used is declared for the workflow. Skipped if `.env` was not read."""
+    if project.found_secrets is None:
+        return
+    for task in parsed.tasks.values():
+        for name, path in _named(task):
+            refusal = _refusal(name, parsed.name, project)
+            if refusal is not None:
+                message, hint = refusal
+                report.add("ORK211", message, task.node_at(*path), hint=hint)
+
+
+def _named(task: ParsedTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """Yield the secrets that a task uses, each with its path."""
+    for part, values in (("inputs", task.spec.inputs), ("env", task.spec.env)):
+        for key, value in values:
+            if isinstance(value, Secret):
+                yield value.name, (part, key)
+    action = task.spec.action
+    if isinstance(action, Custom):
+        for tree, start in ((action.task, "config"), (action.config, "executor")):
+            for pointer, path in pointers(tree):
+                if isinstance(pointer, Secret):
+                    yield pointer.name, (start, *path)
+
+
+def _refusal(name: str, workflow: str, project: Project) -> tuple[str, str] | None:
+    """The problem and a hint if the workflow may not use the secret."""
+    if is_reserved(name):
+        return f"{quoted(name)} is reserved for Ork and never passed to a task", "name another secret"
+    declared = project.secrets.get(name)
+    if declared is None and name not in (project.found_secrets or ()):
+        hint = f"add `{declaration_lines(name)}` to ork.yaml, or a line {name}=… to .env"
+        return f"the project declares no secret {quoted(name)}", hint
+    if declared is not None and not declared.is_for(workflow):
+        hint = f"add {workflow} to `workflows` of secrets.{name} in ork.yaml"
+        return f"ork.yaml does not give secret {quoted(name)} to workflow {quoted(workflow)}", hint
+    return None

@@ -11,7 +11,7 @@ from ork.definition.param_types import WrongTypeError, fit, type_in_words
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.errors import UsageError
-from ork.model.sealed import SHOWN, is_sealed
+from ork.model.secret import SHOWN, is_sealed
 from ork.model.workflow import CompiledWorkflow, Param, ParamType
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError
 from ork.model.ids import NAME_PATTERN
-from ork.model.workflow import Approval, CompiledWorkflow, Container, SubWorkflow, TaskSpec
+from ork.model.workflow import Approval, CloudRunJob, CompiledWorkflow, Container, SubWorkflow, TaskSpec
 
 _Number = (int, float)
 _OPTIONAL_NUMBERS = ("retry_delay", "timeout", "cache")
@@ -28,6 +28,8 @@ def received_workflow(document: Any) -> CompiledWorkflow:
     _check_names(workflow)
     if not all(isinstance(path, str) for path in (workflow.project or "", *workflow.pythonpath)):
         raise DefinitionError("not a compiled workflow: a folder is text")
+    if workflow.budget is not None and not (_is_number(workflow.budget.usd) and workflow.budget.usd > 0):
+        raise DefinitionError("not a compiled workflow: a budget is a number of dollars")
     for spec in workflow.tasks:
         _check_values(spec)
         _check_executor(spec)
@@ -60,7 +62,8 @@ def _check_values(spec: TaskSpec) -> None:
 
 def _check_executor(spec: TaskSpec) -> None:
     """Check that a task with an image runs in it, and that a task without a process starts none."""
-    of_action = {SubWorkflow: "workflow", Approval: "approval", Container: "container"}.get(type(spec.action))
+    kinds = {SubWorkflow: "workflow", Approval: "approval", Container: "container", CloudRunJob: "cloudrun"}
+    of_action = kinds.get(type(spec.action))
     is_in_image = spec.image is not None
     wanted = of_action or ("container" if is_in_image else spec.executor)
     if spec.executor != wanted or is_in_image != (wanted == "container"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ork.compile.described import Signature, UninspectedFunction
 from ork.definition.problems import quoted
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.tasks import ParsedTask
 from ork.model.types import WHOLE_INPUT
 from ork.model.workflow import Approval, PythonCall, SubWorkflow, TaskSpec
 
 
 def check_strictly(
-    report: Report, parsed: ParsedTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
+    report: ProblemReport, parsed: ParsedTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
 ) -> None:
     """Add a problem for each value without a type."""
     if isinstance(spec.action, Approval):

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from ork.definition.problems import quoted
 from ork.definition.quantities import memory_text
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.tasks import ParsedTask
 from ork.definition.workers_file import ALL, DEFAULT
 from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.infra import Resources, Where, WorkerConfig
 from ork.model.workflow import TaskSpec
 
-_SUPPORTED = (Where.LOCAL, Where.DOCKER)
+_SUPPORTED = (Where.LOCAL, Where.DOCKER, Where.CLOUDRUN)
 
 
 def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerConfig | None:
@@ -23,8 +23,11 @@ def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerCon
 
 
 def fits(spec: TaskSpec, config: WorkerConfig) -> bool:
-    """A config without `where` can run any task."""
-    return config.where in (None, Where.LOCAL if spec.image is None else Where.DOCKER)
+    """A config without `where` can run any task, and so can one for Cloud Run: `ork.compile.placement` checks the rest."""
+    return config.where in (None, Where.CLOUDRUN) or config.where in (
+        None,
+        Where.LOCAL if spec.image is None else Where.DOCKER,
+    )
 
 
 def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
@@ -37,7 +40,7 @@ def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
 
 
 def check_workers(
-    parsed: ParsedWorkflow, configs: Mapping[str, WorkerConfig], report: Report, broken: Mapping[str, str]
+    parsed: ParsedWorkflow, configs: Mapping[str, WorkerConfig], report: ProblemReport, broken: Mapping[str, str]
 ) -> None:
     """Check that each config a task names exists and can run it, and that no task exceeds its resources."""
     for task in parsed.tasks.values():
@@ -52,7 +55,7 @@ def check_workers(
             _check_size(task, task.spec.resources, config_for(task.spec, configs), report)
 
 
-def _check_name(task: ParsedTask, name: str, configs: Mapping[str, WorkerConfig], report: Report) -> None:
+def _check_name(task: ParsedTask, name: str, configs: Mapping[str, WorkerConfig], report: ProblemReport) -> None:
     config = configs.get(name)
     if config is None:
         hint = Suggester(configs).hint(name) or (
@@ -68,7 +71,7 @@ def _check_name(task: ParsedTask, name: str, configs: Mapping[str, WorkerConfig]
         report.add("ORK606", message, task.node_at("worker"), hint=hint)
 
 
-def _check_size(task: ParsedTask, asked: Resources, config: WorkerConfig | None, report: Report) -> None:
+def _check_size(task: ParsedTask, asked: Resources, config: WorkerConfig | None, report: ProblemReport) -> None:
     if config is None:
         return
     allowed = config.resources
@@ -78,6 +81,6 @@ def _check_size(task: ParsedTask, asked: Resources, config: WorkerConfig | None,
         _refuse(task, "memory", memory_text(asked.memory), memory_text(allowed.memory), config, report)
 
 
-def _refuse(task: ParsedTask, key: str, asked: str, allowed: str, config: WorkerConfig, report: Report) -> None:
+def _refuse(task: ParsedTask, key: str, asked: str, allowed: str, config: WorkerConfig, report: ProblemReport) -> None:
     message = f"task {quoted(task.spec.name)} asks for {asked}, more than the {allowed} of worker config {config.name}"
     report.add("ORK607", message, task.node_at("resources", key), hint="ask for less, or name a larger config")

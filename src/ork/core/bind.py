@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, assert_never
 from ork.errors import OrkError
 from ork.model.record import Record
 from ork.model.run import Run
-from ork.model.sealed import PARAM_PREFIX, is_sealed
+from ork.model.secret import PARAM_PREFIX, is_sealed
 from ork.model.task import InlineOutput, Output, StoredOutput
 from ork.model.workflow import Const, Ref, Secret, Value
 

@@ -28,7 +28,7 @@ def tasks_to_retry(workflow: CompiledWorkflow, tasks: Mapping[TaskKey, Task], co
 def reset_for_retry(task: Task, is_whole: bool) -> Task:
     """A pending task with a fresh retry budget. Attempt numbers continue, so that the history is kept.
 
-    `is_whole`: all instances of the task run again, so the fan-out is computed anew.
+    `is_whole`: all instances of the task run again, so the fan-out is computed again.
     """
     return Task(
         task.key,

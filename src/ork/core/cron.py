@@ -127,17 +127,26 @@ class MovedTime(Record):
     instead: datetime | None
 
 
+class RepeatedTime(Record):
+    """A local time that comes twice, because clocks are set back, and when the schedule fires."""
+
+    local: datetime
+    fires: tuple[datetime, ...]
+
+
 def moved_times(schedule: Schedule, after: datetime, until: datetime) -> tuple[MovedTime, ...]:
     """The scheduled times between `after` and `until` that clock changes skip."""
     from zoneinfo import ZoneInfo
 
     from cronsim import CronSim
 
-    if schedule.timezone == "UTC":
+    if _ignores_clock_changes(schedule):
         return ()
     zone = ZoneInfo(schedule.timezone)
     moved = []
-    for change, gap in _gaps(zone, after, until):
+    for change, gap in _clock_changes(zone, after, until):
+        if gap < timedelta(0):
+            continue
         start = change.astimezone(zone).replace(tzinfo=None) - gap
         for time in CronSim(schedule.cron, start - _RESOLUTION):
             if time >= start + gap:
@@ -149,18 +158,46 @@ def moved_times(schedule: Schedule, after: datetime, until: datetime) -> tuple[M
     return tuple(moved)
 
 
-def _gaps(zone: tzinfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:
-    """Yield each time the zone's clocks are set forward, and by how much."""
-    day = timedelta(days=1)
+def repeated_times(schedule: Schedule, after: datetime, until: datetime) -> tuple[RepeatedTime, ...]:
+    """The scheduled times between `after` and `until` that clock changes repeat."""
+    from zoneinfo import ZoneInfo
+
+    from cronsim import CronSim
+
+    if _ignores_clock_changes(schedule):
+        return ()
+    zone = ZoneInfo(schedule.timezone)
+    repeated: list[RepeatedTime] = []
+    for change, gap in _clock_changes(zone, after, until):
+        if gap > timedelta(0):
+            continue
+        start = change.astimezone(zone).replace(tzinfo=None)
+        fired = set(times_between(schedule, change + gap, change - gap))
+        for time in CronSim(schedule.cron, start - _RESOLUTION):
+            if time >= start - gap or len(repeated) == MAX_MISSED_COUNTED:
+                break
+            both = (time.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+            repeated.append(RepeatedTime(time, tuple(instant for instant in both if instant in fired)))
+    return tuple(repeated)
+
+
+def _ignores_clock_changes(schedule: Schedule) -> bool:
+    """True for UTC, and for schedules of every hour: those are hours of real time."""
+    return schedule.timezone == "UTC" or schedule.cron.split()[-4] == "*"
+
+
+def _clock_changes(zone: tzinfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:
+    """Yield each time the zone's clocks are set, and how far forward (negative: back)."""
+    day, still = timedelta(days=1), timedelta(0)
     start = after.astimezone(UTC).replace(microsecond=0)
     while start < until:
         low, high = start, start + day
         gap = _offset(zone, high) - _offset(zone, low)
-        while gap > timedelta(0) and high - low > _RESOLUTION:
+        while gap != still and high - low > _RESOLUTION:
             middle = low + (high - low) // 2
             middle = middle.replace(microsecond=0)
             low, high = (middle, high) if _offset(zone, middle) == _offset(zone, low) else (low, middle)
-        if gap > timedelta(0):
+        if gap != still:
             yield high, gap
         start += day
 

@@ -38,16 +38,19 @@ class Stop(Record):
 
 
 class Alert(Record):
-    """Send one alert about a failed task, a failed run, or a task that waits for approval."""
+    """Send one alert about a failed task, a failed run, a task that waits for approval, or a run that exceeded its budget."""
 
     task: TaskKey | None
     failure: Failure | None
     asks: bool = False
+    is_over_budget: bool = False
 
     @property
     def kind(self) -> NoticeKind:
         if self.asks:
             return NoticeKind.APPROVAL
+        if self.is_over_budget:
+            return NoticeKind.BUDGET
         return NoticeKind.RUN if self.task is None else NoticeKind.TASK
 
 

@@ -67,7 +67,7 @@ class Succeeded(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The attempt ended by itself without success. The kind of failure decides whether it is retried."""
+    """The attempt ended without success and was not stopped. The kind of failure decides whether it is retried."""
 
     key: TaskKey
     attempt: int

@@ -14,14 +14,13 @@ from ork.core import rows
 from ork.core.bind import BindError, Scope
 from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
-from ork.core.fanout import Group, group_failure, output_of
-from ork.core.graph import TaskNode, link
+from ork.core.fanout import Group, concurrency_of, group_failure, output_of
+from ork.core.graph import StartVerdict, TaskNode, judge, link
+from ork.core.launch_groups import GroupSize
 from ork.core.limits import Capacity
 from ork.core.prepare import CACHE, Expand, Question, Skip, Start, Unanswerable, prepare
-from ork.core.ready import ReadyTasks
-from ork.core.rules import StartVerdict, judge
+from ork.core.ready import ReadyTasks, Timers
 from ork.core.run_rows import RunRows
-from ork.core.timers import Timers
 from ork.core.transitions import TaskStep
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
@@ -31,10 +30,10 @@ from ork.model.workflow import Approval, CompiledWorkflow, RunIf
 
 
 class Flow:
-    def __init__(self, workflow: CompiledWorkflow, run_rows: RunRows) -> None:
+    def __init__(self, workflow: CompiledWorkflow, run_rows: RunRows, group_size: GroupSize) -> None:
         self._workflow = workflow
         self._rows = run_rows
-        self._nodes = link(workflow)
+        self._nodes = link(workflow, group_size)
         self._ready = ReadyTasks()
         self._timers = Timers()
         self._questions: list[Question] = []
@@ -93,7 +92,7 @@ class Flow:
             for below in node.below:
                 below.count_upstream_end(task)
         elif task.instances is not None:
-            node.group = Group(task.instances, node.spec.concurrency)
+            node.group = Group(task.instances, concurrency_of(node))
 
     def _rebuild_instance(self, task: Task) -> None:
         group, index = self.node(task.key).group, task.key.index
@@ -106,6 +105,7 @@ class Flow:
             group.busy.add(index)
         elif task.retry_at is not None:
             self.set_timer(task.retry_at, task.key)
+            group.retries.add(task.retry_at)
         else:
             group.enqueue(index)
 
@@ -161,11 +161,13 @@ class Flow:
             self._set_approval_timer(task)
         elif node.spec.cache is not None and not self._rows.run.fresh and CACHE not in self._answers.get(key, {}):
             self._questions.append(Question(key, CACHE))
+        elif node.group_size:
+            self.push_ready(key)
         else:
             self._ready.push(key, node)
 
     def _set_approval_timer(self, task: Task) -> None:
-        """An approval fails when nobody decides within the task's timeout."""
+        """Set a timer so that an approval fails without a decision within the task's timeout."""
         spec = self.node(task.key).spec
         if isinstance(spec.action, Approval) and spec.timeout is not None and task.started_at is not None:
             self.set_timer(task.started_at + timedelta(seconds=spec.timeout), task.key)
@@ -209,7 +211,7 @@ class Flow:
             self.end_task(rows.ended(begun, TaskStep.SUCCEED, now, output=InlineOutput("[]")), now)
             return
         self._rows.write(begun)
-        node.group = Group(total, node.spec.concurrency, unfinished=total)
+        node.group = Group(total, concurrency_of(node), unfinished=total)
         for index, item in enumerate(expand.items):
             key = TaskKey(node.spec.name, index)
             earlier = self._rows.tasks.get(key)
@@ -235,6 +237,7 @@ class Flow:
         if node.group is not None:
             for index in node.group.take_slots():
                 self._make_ready(node, TaskKey(node.spec.name, index), now)
+            self.push_group(node)
 
     def free_slot(self, key: TaskKey, now: datetime) -> None:
         """Give the slot of an instance whose attempt has ended to the next one."""
@@ -386,7 +389,25 @@ class Flow:
         return self._ready.pop_open(capacity, min_priority) if self._rows.run.status is RunStatus.RUNNING else iter(())
 
     def push_ready(self, key: TaskKey) -> None:
-        self._ready.push(key, self.node(key))
+        node = self._nodes[key.name]
+        if node.group_size and key.index is not None:
+            if node.group is not None:
+                node.group.ready.add(key.index)
+                self.push_group(node)
+        else:
+            self._ready.push(key, node)
+
+    def push_group(self, node: TaskNode) -> None:
+        """Queue the instances that start as a launch group, under the key of their task."""
+        if node.group is not None and node.group.ready:
+            self._ready.push(node.key, node)
+
+    def retry_time(self, attempt: Attempt, at: datetime) -> datetime:
+        """When a failed attempt that could be retried from `at` on is retried: those of a launch group, together."""
+        group = self.node(attempt.key.task).group
+        if attempt.group is None or group is None:
+            return at
+        return group.join_retries(at, is_last=not self._rows.launch_groups.working(attempt.group.id))
 
     def highest_priority(self, capacity: Capacity) -> int | None:
         return self._ready.highest_priority(capacity) if self._rows.run.status is RunStatus.RUNNING else None

@@ -59,13 +59,13 @@ class Capacity:
                     return False
         return True
 
-    def reserve(self, limits: Iterable[str]) -> None:
-        """Count a launch."""
+    def reserve(self, limits: Iterable[str], slots: int = 1) -> None:
+        """Count a launch, or a group that wants `slots` and takes those that are left."""
         remaining = self._remaining
         if remaining:
             for name in limits:
                 if remaining.get(name):
-                    remaining[name] -= 1
+                    remaining[name] -= min(slots, remaining[name])
 
     def release(self, limits: Iterable[str], ends: int = 1) -> None:
         """Count one or more ends."""

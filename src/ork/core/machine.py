@@ -8,25 +8,26 @@ the same. An event costs the edges of its task, never the size of the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from ork.core import events as ev
 from ork.core import rows
 from ork.core.bind import Gathered, Scope
 from ork.core.commands import parse_key, reset_for_retry, tasks_to_retry
-from ork.core.decisions import Decisions
-from ork.core.effects import LaunchRequest, Stop
-from ork.core.fanout import output_of
+from ork.core.effects import Alert, LaunchRequest, Stop
+from ork.core.fanout import InstancePosition, output_of, position_of, take_group
 from ork.core.flow import Flow
+from ork.core.graph import TaskNode
+from ork.core.launch_groups import NO_GROUPS, GroupSize, granted, no_groups, slots_wanted
 from ork.core.limits import UNLIMITED, Capacity, task_rate
 from ork.core.prepare import Question
 from ork.core.retry import retry_delay, should_retry, unreachable
-from ork.core.run_rows import RunRows
+from ork.core.run_rows import Decisions, RunRows
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import AttemptKey, TaskKey
-from ork.model.record import Record, replaced
+from ork.model.record import replaced
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import (
     Attempt,
@@ -34,38 +35,40 @@ from ork.model.task import (
     Failure,
     FailureKind,
     GiveUp,
+    GroupPlace,
     InlineOutput,
     Output,
     Task,
     TaskStatus,
 )
-from ork.model.workflow import Approval, CompiledWorkflow, RustProgram, TaskSpec
+from ork.model.workflow import Approval, CompiledWorkflow, OnExceed, RustProgram, TaskSpec
 
-NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
-"""Returns an attempt's external name and the hash of its token."""
+if TYPE_CHECKING:
+    from ork.core.budget import BudgetMeter
 
-
-class InstancePosition(Record):
-    """Index and count of an instance among its siblings, as passed to its worker."""
-
-    index: int | None = None
-    count: int | None = None
-
-
-NO_POSITION = InstancePosition()
+NameAttempt = Callable[[AttemptKey, TaskSpec, str | None], tuple[str, str]]
+"""Returns an attempt's external name and the hash of its token; its group's id is the last argument."""
 
 
 class RunMachine:
     def __init__(
-        self, workflow: CompiledWorkflow, run: Run, tasks: Iterable[Task] = (), attempts: Iterable[Attempt] = ()
+        self,
+        workflow: CompiledWorkflow,
+        run: Run,
+        tasks: Iterable[Task] = (),
+        attempts: Iterable[Attempt] = (),
+        group_size: GroupSize = no_groups,
+        meter: BudgetMeter | None = None,
     ) -> None:
         self.workflow = workflow
         self.ignored = 0
-        self._rows = RunRows(run, tasks, attempts)
+        self._meter = meter
+        self._rows = RunRows(run, tasks, attempts, meter)
         self.tasks = self._rows.tasks
         self.active = self._rows.active
-        self._flow = Flow(workflow, self._rows)
+        self._flow = Flow(workflow, self._rows, group_size)
         self._offered: dict[TaskKey, LaunchRequest] = {}
+        self._offered_slots: dict[str, int] = {}  # of launch groups, by task
         if self._rows.tasks:
             self._flow.rebuild(run.created_at)
 
@@ -96,6 +99,8 @@ class RunMachine:
                 self._flow.wake(now)
             case _:
                 assert_never(event)
+        if self._meter is not None:
+            self._check_budget(self._meter, now)
 
     def take(self) -> Decisions:
         """All decisions since the last call. The caller commits them or discards this machine."""
@@ -114,11 +119,12 @@ class RunMachine:
         min_priority: int | None = None,
     ) -> tuple[LaunchRequest, ...]:
         """Up to `limit` launches within `capacity`, highest priority first, none below `min_priority`. They are counted
-        against `capacity`.
+        against `capacity`. A launch group is offered whole, also beyond `limit`.
 
         Nothing is launched until `settle` is called with those admitted.
         """
         launches: list[LaunchRequest] = []
+        groups: list[TaskNode] = []
         min_priority = None if min_priority is None else min_priority - self.run.priority
         for key in self._flow.pop_ready(capacity, min_priority) if limit > 0 else ():
             task = self.tasks[key]
@@ -127,21 +133,61 @@ class RunMachine:
                 request = self._offered[key] = self._request(task, node.spec, name, now)
                 launches.append(request)
                 capacity.reserve(node.lane)
-                if len(launches) == limit:
-                    break
+            elif (node := self._flow.node(key)).group_size:
+                offered = self._offer_group(node, name, now)
+                if offered:
+                    launches += offered
+                    groups.append(node)
+                    capacity.reserve(node.lane, slots_wanted(offered))
+            if len(launches) >= limit:
+                break
+        for node in groups:  # its further instances are the next group
+            self._flow.push_group(node)
         return tuple(launches)
 
-    def settle(self, admitted: frozenset[AttemptKey]) -> tuple[Attempt, ...]:
-        """Apply the result of the commit: admitted launches become active and are returned; the others stay ready."""
+    def _offer_group(self, node: TaskNode, name: NameAttempt, now: datetime) -> list[LaunchRequest]:
+        """The next launch group of a task. Nothing if its `concurrency` is reached: the end of an attempt queues it again."""
+        task, spec = node.spec.name, node.spec
+        held = self._rows.launch_groups.slots_of(task) + self._offered_slots.get(task, 0)
+        if spec.concurrency is not None:  # instances that another executor or scheduler started alone count, too
+            held += sum(each.key.task.name == task and each.group is None for each in self.active.values())
+            if held >= spec.concurrency:
+                return []
+        keys = take_group(node, self.tasks)
+        if not keys:
+            return []
+        parallelism = len(keys) if spec.concurrency is None else min(len(keys), spec.concurrency - held)
+        id = str(AttemptKey(self.run.id, keys[0], self.tasks[keys[0]].attempt + 1))
+        self._offered_slots[task] = self._offered_slots.get(task, 0) + parallelism
+        requests = []
+        for index, key in enumerate(keys):
+            place = GroupPlace(id, index, parallelism)
+            request = self._offered[key] = self._request(self.tasks[key], spec, name, now, place)
+            requests.append(request)
+        return requests
+
+    def settle(
+        self, admitted: frozenset[AttemptKey], parallelism: Mapping[str, int] = NO_GROUPS
+    ) -> tuple[Attempt, ...]:
+        """Apply the result of the commit: admitted launches become active and are returned; the others stay ready.
+        `parallelism` is what the commit gave to admitted groups."""
         launched = []
         for key, request in self._offered.items():
             if request.attempt.key in admitted:
+                attempt = request.attempt
+                if attempt.group is not None:
+                    attempt = granted(attempt, parallelism)
+                    self._rows.launch_groups.count(None, attempt)
                 self.tasks[key] = request.task
-                self.active[key] = request.attempt
-                launched.append(request.attempt)
+                self.active[key] = attempt
+                launched.append(attempt)
+                if self._meter is not None:
+                    self._meter.note(attempt)
             else:
                 self._flow.push_ready(key)
-        self._offered = {}
+        self._offered, self._offered_slots = {}, {}
+        if self._meter is not None and launched:
+            self._meter.look(launched[-1].dispatched_at)
         return tuple(launched)
 
     # ── queries ──────────────────────────────────────────────────────────────────────────────────
@@ -161,12 +207,18 @@ class RunMachine:
 
     @property
     def next_timer(self) -> datetime | None:
-        return self._flow.next_timer
+        """When a task of the run is due, or the run may have exceeded its budget."""
+        times = (self._flow.next_timer, None if self._meter is None else self._meter.next_at)
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def is_idle(self) -> bool:
         """The run needs no owner until a person submits a command."""
         return self.run.status.is_final or (self.run.status is RunStatus.PAUSED and not self.active)
+
+    def working(self, group: str) -> int:
+        """How many attempts of the launch group are active and count for its slots."""
+        return self._rows.launch_groups.working(group)
 
     def spec(self, key: TaskKey) -> TaskSpec:
         return self._flow.node(key).spec
@@ -179,13 +231,7 @@ class RunMachine:
         return output_of(self.tasks, name)
 
     def position(self, key: TaskKey) -> InstancePosition:
-        if key.index is None:
-            return NO_POSITION
-        group = self.tasks[TaskKey(key.name)]
-        if group.instances is None:
-            return NO_POSITION
-        width = int(group.item) if group.item else group.instances
-        return InstancePosition(key.index % width, width)
+        return position_of(self.tasks, key)
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────────
 
@@ -194,7 +240,7 @@ class RunMachine:
         status = self.run.status
         match command.kind:
             case CommandKind.CANCEL if not status.is_final:
-                self._cancel(command.by, now)
+                self._cancel(f"cancelled by {command.by}", now)
             case CommandKind.PAUSE if status is RunStatus.RUNNING:
                 self._rows.write_run(RunStep.PAUSE, note=f"paused by {command.by}")
             case CommandKind.RESUME if status is RunStatus.PAUSED:
@@ -220,13 +266,26 @@ class RunMachine:
             case _:
                 assert_never(command.kind)
 
-    def _cancel(self, by: str, now: datetime) -> None:
-        reason = f"cancelled by {by}"
+    def _cancel(self, reason: str, now: datetime) -> None:
         if not self.tasks:  # it was quarantined before it began
             self._flow.create_tasks(now)
         self._rows.write_run(None, cancel_requested_at=self.run.cancel_requested_at or now, note=reason)
         self._flow.end_everything(now, reason, TaskStep.CANCEL)
         self._flow.finish_if_done(now)
+
+    def _check_budget(self, meter: BudgetMeter, now: datetime) -> None:
+        """Alert people, once, if the run has exceeded its budget, and cancel the run if the budget says so."""
+        if self.run.status.is_final or self.run.cancel_requested_at is not None:
+            meter.rest()
+        elif meter.look(now):
+            meter.rest()
+            self._rows.add_effect(Alert(None, None, is_over_budget=True))
+            if meter.budget.on_exceed is OnExceed.CANCEL:
+                from ork.model.prices import dollars
+
+                self._cancel(f"cancelled by its budget of {dollars(meter.budget.usd)} (by estimate)", now)
+            else:
+                meter.is_spent = True
 
     def _retry_run(self, command: RunCommand, now: datetime) -> None:
         chosen = set(tasks_to_retry(self.workflow, self.tasks, command))
@@ -354,16 +413,21 @@ class RunMachine:
             cancelled = rows.after_failure(task, attempt, TaskStep.CANCEL)
             self._flow.end_task(replaced(cancelled, reason=failure.message), now)
         elif should_retry(spec, failure, tries):
-            at = now + retry_delay(spec, failure, tries, attempt.key)
+            unit = str(attempt.key) if attempt.group is None else attempt.group.id
+            at = self._flow.retry_time(attempt, now + retry_delay(spec, failure, tries, unit))
             self._rows.write(replaced(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
             self._flow.set_timer(at, task.key)
             self._flow.free_slot(task.key, now)
         else:
             self._flow.end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
-    def _request(self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime) -> LaunchRequest:
+    def _request(
+        self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime, group: GroupPlace | None = None
+    ) -> LaunchRequest:
         run = self._rows.run
         key = AttemptKey(run.id, task.key, task.attempt + 1)
-        row, attempt = rows.dispatched(task, spec, key, *name(key, spec), now)
+        row, attempt = rows.dispatched(task, spec, key, *name(key, spec, None if group is None else group.id), now)
+        if group is not None:
+            attempt = replaced(attempt, group=group)
         rate = None if spec.rate is None else (task_rate(self.workflow.name, spec.name), spec.rate)
         return LaunchRequest(row, attempt, spec.priority + run.priority, rate)

@@ -58,11 +58,6 @@ class Start(Record):
 Preparation: TypeAlias = Question | Skip | Expand | Start
 
 
-def is_plain(spec: TaskSpec) -> bool:
-    """True if the task has no condition and no fan-out."""
-    return not spec.when and not spec.fans_out
-
-
 def prepare(spec: TaskSpec, scope: Scope, known: Mapping[str, Any]) -> Preparation:
     """The next step for a task whose `run_if` holds. `known` holds the answers to earlier questions about it.
 

@@ -1,8 +1,12 @@
-"""Ready tasks by priority, in lanes, so that tasks waiting for a full pool do not delay others."""
+"""Which task of a run is next: ready tasks by priority, and timers of tasks that become ready later.
+
+Ready tasks wait in lanes, so that tasks waiting for a full pool do not delay others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
@@ -55,3 +59,24 @@ class ReadyTasks:
 
     def has_any(self, capacity: Capacity) -> bool:
         return any(map(capacity.allows, self._lanes))
+
+
+class Timers:
+    """When a task is due: for a retry, or because an approval times out."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[datetime, int, TaskKey]] = []
+
+    @property
+    def next_at(self) -> datetime | None:
+        return self._waiting[0][0] if self._waiting else None
+
+    def set(self, at: datetime, ordinal: int, key: TaskKey) -> None:
+        """Timers due at the same time fire in workflow order."""
+        heappush(self._waiting, (at, ordinal, key))
+
+    def pop_due(self, now: datetime) -> Iterator[tuple[datetime, TaskKey]]:
+        """Yield due timers, including those set during the iteration."""
+        while self._waiting and self._waiting[0][0] <= now:
+            at, _, key = heappop(self._waiting)
+            yield at, key

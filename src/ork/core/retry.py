@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from zlib import crc32
 
-from ork.model.ids import AttemptKey
 from ork.model.record import replaced
 from ork.model.task import AttemptStatus, Failure, FailureKind
 from ork.model.workflow import OnUnreachable, RetryOn, TaskSpec
@@ -40,14 +39,16 @@ def should_retry(spec: TaskSpec, failure: Failure, tries: int) -> bool:
     return RETRY_REASON.get(failure.kind) in spec.retry_on
 
 
-def retry_delay(spec: TaskSpec, failure: Failure, tries: int, attempt: AttemptKey) -> timedelta:
-    """The configured delay, or 1, 2, 4 … 60 s with jitter. A lost worker is not the task's fault: no delay."""
+def retry_delay(spec: TaskSpec, failure: Failure, tries: int, unit: str) -> timedelta:
+    """The configured delay, or 1, 2, 4 … 60 s with jitter. A lost worker is not the task's fault: no delay.
+
+    `unit` names what was started: the attempt, or its launch group, whose attempts have one delay and so come back together."""
     if spec.retry_delay is not None:
         return timedelta(seconds=spec.retry_delay)
     if failure.kind is FailureKind.LOST:
         return timedelta(0)
     seconds = min(BACKOFF_LIMIT_SECONDS, 2.0 ** min(tries - 1, 10))
-    return timedelta(seconds=seconds * _jitter(attempt))
+    return timedelta(seconds=seconds * _jitter(unit))
 
 
 def unreachable(spec: TaskSpec, failure: Failure, why: str) -> Failure:
@@ -60,6 +61,6 @@ def unreachable(spec: TaskSpec, failure: Failure, why: str) -> Failure:
     return Failure(failure.kind, f"{failure.message}; {why}", detail)
 
 
-def _jitter(attempt: AttemptKey) -> float:
-    """A factor from 1 - JITTER to 1 + JITTER. Derived from the attempt, so that a rebuilt machine decides the same."""
-    return 1 - JITTER + 2 * JITTER * (crc32(str(attempt).encode()) / 0xFFFFFFFF)
+def _jitter(unit: str) -> float:
+    """A factor from 1 - JITTER to 1 + JITTER. Derived from a name, so that a rebuilt machine decides the same."""
+    return 1 - JITTER + 2 * JITTER * (crc32(unit.encode()) / 0xFFFFFFFF)

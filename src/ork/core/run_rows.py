@@ -1,24 +1,57 @@
-"""The rows of one run in memory, with the changes since they were last taken."""
+"""The rows of one run in memory, and the decisions since they were last taken: changed rows and effects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from ork.core.decisions import Decisions, PendingDecisions
 from ork.core.effects import Alert, Effect
+from ork.core.launch_groups import LaunchGroups
 from ork.core.transitions import RunStep, next_run_status
-from ork.model.ids import TaskKey
-from ork.model.record import replaced
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import Record, replaced
 from ork.model.run import Run
 from ork.model.task import Attempt, Task, TaskStatus
 
+if TYPE_CHECKING:
+    from ork.core.budget import BudgetMeter
+
+
+class Decisions(Record):
+    """Rows to write, and effects to carry out after the commit. `run` is None if its row did not change."""
+
+    run: Run | None
+    tasks: tuple[Task, ...]
+    attempts: tuple[Attempt, ...]
+    effects: tuple[Effect, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.run or self.tasks or self.attempts or self.effects)
+
+
+class PendingDecisions:
+    """Collects decisions until they are taken. A row that changed twice is kept in its last state."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.tasks: dict[TaskKey, Task] = {}
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.effects: list[Effect] = []
+
+    def finish(self) -> Decisions:
+        return Decisions(self.run, tuple(self.tasks.values()), tuple(self.attempts.values()), tuple(self.effects))
+
 
 class RunRows:
-    def __init__(self, run: Run, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> None:
+    def __init__(
+        self, run: Run, tasks: Iterable[Task], attempts: Iterable[Attempt], meter: BudgetMeter | None = None
+    ) -> None:
         self.run = run
+        self.meter = meter
         self.tasks: dict[TaskKey, Task] = {task.key: task for task in tasks}
         self.active: dict[TaskKey, Attempt] = {attempt.key.task: attempt for attempt in attempts}
+        self.launch_groups = LaunchGroups(self.active.values())
         self.unfinished = sum(not task.status.is_final for task in self.tasks.values())
         self._pending = PendingDecisions()
 
@@ -46,11 +79,15 @@ class RunRows:
 
     def write_attempt(self, attempt: Attempt) -> None:
         """Write an attempt, and drop it from the active ones if it has ended."""
+        if attempt.group is not None:
+            self.launch_groups.count(self.active.get(attempt.key.task), attempt)
         if attempt.status.is_final:
             self.active.pop(attempt.key.task, None)
         else:
             self.active[attempt.key.task] = attempt
         self._pending.attempts[attempt.key] = attempt
+        if self.meter is not None:
+            self.meter.note(attempt)
 
     def write_run(self, step: RunStep | None, **fields: object) -> None:
         status = self.run.status if step is None else next_run_status(self.run.id, self.run.status, step)

@@ -8,20 +8,33 @@ from typing import Any
 
 from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_argument
-from ork.definition.containers import CONTAINER, is_for_container, resolve_container
+from ork.definition.containers import CONTAINER, resolve_container
 from ork.definition.custom import EXECUTORS, custom_name, is_stray_config, resolve_custom
 from ork.definition.keys import Reading
-from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.definition.values import is_scalar, read_text
-from ork.model.workflow import Action, Approval, Command, Const, Isolation, PythonCall, RustProgram, SubWorkflow, Value
+from ork.model.cloud_run import CLOUD_RUN
+from ork.model.workflow import (
+    Action,
+    Approval,
+    CloudRunJob,
+    Command,
+    Const,
+    Isolation,
+    PythonCall,
+    RustProgram,
+    SubWorkflow,
+    Value,
+)
 
 # A task has exactly one of these keys.
-ACTION_KEYS = ("file", "module", "command", "workflow", "approval")
+ACTION_KEYS = ("file", "module", "command", "workflow", "approval", "job")
 EXECUTOR_ALIASES = {"shell": "process"}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _QUOTING = re.compile(r"""['"\\]""")
+_JOB = re.compile(r"(?:projects/[^/\s]+/locations/[^/\s]+/jobs/)?[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _WORD = re.compile(r"[^ \t\r\n]+")
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 # Only at the beginning or end of a word: `&` and `;` inside one are often part of a URL.
@@ -114,16 +127,16 @@ def resolve_action(
     values: dict[str, Any], default_executor: str | None, body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
     """Executor and action of a task, or None if a problem was reported."""
-    if "executor" not in values and _is_written(body, "executor"):
+    if "executor" not in values and body.is_written("executor"):
         return None  # already reported
-    if is_for_container(values, body):
+    if _is_for_container(values, body):
         return resolve_container(values, body, key, reading)
     custom = custom_name(values, default_executor, body, reading)
     if custom is not None:
         return resolve_custom(custom, values, body, key, reading)
     if is_stray_config(values, body, key, reading):
         return None
-    written = [name for name in ACTION_KEYS if _is_written(body, name)]
+    written = [name for name in ACTION_KEYS if body.is_written(name)]
     if len(written) > 1:
         place = body.get(written[1]) or key
         hint = f"keep one: {', '.join(f'`{name}`' for name in written)}"
@@ -145,9 +158,12 @@ def resolve_action(
             if check_approval(values, key, body, reading)
             else None
         )
+    if written[0] == "job" or values.get("executor") == CLOUD_RUN:
+        executor = values.get("executor") or default_executor
+        return _cloud_run_job(written[0], executor, values, body, key, reading)
     if written[0] == "workflow":
         return _sub_workflow(values, body, key, reading)
-    if default_executor in reading.custom or default_executor == CONTAINER:
+    if default_executor in reading.custom or default_executor in (CONTAINER, CLOUD_RUN):
         default_executor = None  # the default executor cannot run this action
     executor = values.get("executor") or _derived_executor(values, default_executor)
     return _combined(executor, values, body, key, reading)
@@ -162,9 +178,29 @@ def _sub_workflow(values: dict[str, Any], body: Node, key: Node, reading: Readin
     return "workflow", SubWorkflow(values["workflow"])
 
 
-def _is_written(body: Node, name: str) -> bool:
-    value = body.get(name)
-    return value is not None and not is_null(value)
+def _cloud_run_job(
+    action: str, executor: str | None, values: dict[str, Any], body: Node, key: Node, reading: Reading
+) -> tuple[str, Action] | None:
+    if action != "job" or executor != CLOUD_RUN:
+        message = f"task {quoted(key.value)}: `job` and `executor: {CLOUD_RUN}` go together"
+        hint = f"write `executor: {CLOUD_RUN}` and `job: NAME`; other tasks run there by their worker config (`where: {CLOUD_RUN}`)"
+        reading.refuse("ORK115", message, body.get(action) or key, hint=hint)
+        return None
+    wrong = next((name for name in ("function", "environment", "resources", "isolation") if name in values), None)
+    if wrong is not None:
+        message = f"task {quoted(key.value)} runs a Cloud Run Job that exists: `{wrong}` has no effect"
+        reading.refuse("ORK115", message, body.get(wrong) or key, hint="set it on the Job itself")
+        return None
+    return CLOUD_RUN, CloudRunJob(values["job"], values.get("args", ()))
+
+
+def read_job(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not _JOB.fullmatch(text):
+        hint = "write its name, or projects/PROJECT/locations/REGION/jobs/NAME"
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a Cloud Run Job", node, hint=hint)
+        return None
+    return text
 
 
 def _derived_executor(values: dict[str, Any], default: str | None) -> str:
@@ -219,3 +255,8 @@ def _script(file: str) -> Value:
 
 def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
     return frozenset(EXECUTORS if executors is None else executors)
+
+
+def _is_for_container(values: dict[str, Any], body: Node) -> bool:
+    """True if the task uses a key that is only valid for containers."""
+    return values.get("executor") == CONTAINER or any(body.is_written(name) for name in ("image", "input", "output"))

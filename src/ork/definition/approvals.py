@@ -30,7 +30,7 @@ APPROVAL_TABLE = Table(
             "not_by",
             choice(NotBy),
             "Who must not approve it: `starter`, the person who started the run.",
-            {"enum": [option.value for option in NotBy]},
+            {"enum": [*map(str, NotBy)]},
         ),
     ),
 )

@@ -8,8 +8,8 @@ from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.refs import RefSyntaxError, parse_ref
-from ork.definition.templates import refuse_template, template_in
 from ork.definition.values import NotJsonError, is_scalar, json_constant, read_name, read_text
+from ork.definition.yaml_tree import refuse_template, template_in
 from ork.model.workflow import Const, Ref, Secret, Value
 
 _SHOWN_JSON = 60

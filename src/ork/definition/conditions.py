@@ -12,7 +12,7 @@ from ork.definition.problems import quoted
 from ork.definition.values import read_boolean
 from ork.model.workflow import Condition, Const, Op
 
-_OPS = ", ".join(op.value for op in Op)
+_OPS = ", ".join(Op)
 
 
 def read_when(node: Node, reading: Reading) -> tuple[Condition, ...] | None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ork.definition.keys import Key, Reading, Table
-from ork.definition.nodes import Node, is_null
+from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.quantities import read_resources
 from ork.definition.values import read_name, read_text
@@ -103,14 +103,9 @@ CONTAINER_KEYS = (
 WORKER_KEY = Key("worker", read_name, "The worker config it runs with, from workers.yaml.", {"$ref": "#/$defs/name"})
 
 
-def is_for_container(values: dict[str, Any], body: Node) -> bool:
-    """True if the task uses a key that is only valid for containers."""
-    return values.get("executor") == CONTAINER or any(_is_written(body, name) for name in ("image", "input", "output"))
-
-
 def resolve_container(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
     """Executor and action of a task in an image, or None if a problem was reported."""
-    if any(_is_written(body, name) and name not in values for name in ("image", "input", "output", "command")):
+    if any(body.is_written(name) and name not in values for name in ("image", "input", "output", "command")):
         return None  # already reported
     if "image" not in values:
         wrong = next((name for name in ("input", "output", "executor") if name in values), "executor")
@@ -140,8 +135,3 @@ def _out_of_place(values: dict[str, Any], executor: str | None, calls_python: bo
     names = (*rest, "command", "input", "output") if calls_python else rest
     found = next((name for name in names if name in values), None)
     return None if found is None else (found, "install what the task needs in its image")
-
-
-def _is_written(body: Node, name: str) -> bool:
-    value = body.get(name)
-    return value is not None and not is_null(value)

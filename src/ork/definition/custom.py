@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.definition.bindings import pointed, pointer_of
 from ork.definition.keys import Reading
-from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import NotJsonError, json_constant, read_text
 from ork.model.trees import Tree, leaf, list_of, map_of, pointers
 from ork.model.workflow import Action, Const, Custom, Ref
 
-_OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval")
+if TYPE_CHECKING:
+    from ork.definition.project import Project
+
+_OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval", "job")
 # The executors that `ork.app.executors` makes; tasks name them with `executor`.
-EXECUTORS = ("process", "python", "rust", "container")
+EXECUTORS = ("process", "python", "rust", "container", "cloudrun")
 _OWN_NAMES = (*EXECUTORS, "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 
@@ -158,8 +161,9 @@ def _constant(node: Node, reading: Reading) -> Any:
 
 
 def _first_written(body: Node, names: tuple[str, ...]) -> str | None:
-    for name in names:
-        value = body.get(name)
-        if value is not None and not is_null(value):
-            return name
-    return None
+    return next((name for name in names if body.is_written(name)), None)
+
+
+def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:
+    """Custom executors by name: built-in ones and those of the project."""
+    return {**BUILT_IN, **(project.executors if project else {})}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 
 if TYPE_CHECKING:
     from ork.model.types import TypeJson
@@ -25,7 +25,7 @@ class Reading:
     """The context of parsers: where to report problems, and the names in the file."""
 
     def __init__(
-        self, report: Report, executors: Collection[str] = (), custom: Mapping[str, tuple[str, Any]] = NO_CUSTOM
+        self, report: ProblemReport, executors: Collection[str] = (), custom: Mapping[str, tuple[str, Any]] = NO_CUSTOM
     ) -> None:
         self.report = report
         self.executors = executors

@@ -8,7 +8,7 @@ from typing import Any
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.schedule import read_cron
 from ork.definition.values import choice, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
@@ -23,7 +23,7 @@ _MAX_IMAGE = 400
 
 def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Location, ...], tuple[Problem, ...]]:
     """The locations, and all problems in the file. Paths are not resolved. An empty file has no locations."""
-    report = Report(file)
+    report = ProblemReport(file)
     root = parse_yaml(data, report, may_be_list=True)
     if root is None or is_null(root):
         return (), report.problems()

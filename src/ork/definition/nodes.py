@@ -56,6 +56,11 @@ class Node:
             next((value for name, value in self.pairs() if name.value == key), None) if self.kind == Kind.MAP else None
         )
 
+    def is_written(self, key: str) -> bool:
+        """True if the key has a value other than null."""
+        value = self.get(key)
+        return value is not None and not is_null(value)
+
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 

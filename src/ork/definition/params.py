@@ -14,7 +14,7 @@ from ork.definition.values import NotJsonError, is_scalar, json_constant, read_b
 from ork.model.workflow import Const, Param, ParamType
 
 _PARAM_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")
-_TYPE_NAMES = [param_type.value for param_type in ParamType]
+_TYPE_NAMES = [*map(str, ParamType)]
 
 
 def read_params(node: Node, reading: Reading) -> tuple[Param, ...] | None:

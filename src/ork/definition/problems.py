@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -81,10 +80,6 @@ def to_json(problem: Problem) -> dict[str, Any]:
         "message": problem.message,
         "hint": problem.hint,
     }
-
-
-def render_json(problem: Problem) -> str:
-    return json.dumps(to_json(problem), ensure_ascii=False)
 
 
 def printable(text: str) -> str:

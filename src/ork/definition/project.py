@@ -12,7 +12,9 @@ from ork.model.record import Record, made
 if TYPE_CHECKING:
     from ork.definition.custom import CustomExecutor
     from ork.definition.problems import Problem
-    from ork.model.infra import WorkerConfig
+    from ork.model.alarm import AlarmConfig
+    from ork.model.cloud_run import Place
+    from ork.model.infra import Where, WorkerConfig
     from ork.model.secret import SecretDeclaration
     from ork.model.workflow import Isolation, Rate
 
@@ -36,16 +38,21 @@ class Project(Record):
     executors: dict[str, CustomExecutor] = made(default_factory=dict)
     durability: Durability = Durability.NORMAL
     isolation: Isolation | None = None
+    preload: tuple[str, ...] | None = None  # None: the modules that tasks were seen to import
     store: str | None = None
-    objects: str | None = None
+    objects: str | None = None  # in settings: of the environment, if that names one
     alerts: Mapping[str, Any] | None = None  # None if not read
     secrets: dict[str, SecretDeclaration] = made(default_factory=dict)
     outbound: tuple[str, ...] = ()  # non-public addresses that the scheduler may connect to
     wake_url: str | None = None
+    alarm: AlarmConfig | None = None
     traces: bool | None = None
     trusted_proxies: tuple[str, ...] = ()
     task_user: str | None = None
     pass_env: tuple[str, ...] = ()
+    default_where: Where | None = None  # of worker configs without `where`
+    gcp: Place | None = None
+    prices: str | None = None  # a price file, relative to the folder
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None if not read
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
     worker_problems: tuple[Problem, ...] = ()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ork.definition.actions import read_path
+from ork.definition.alarm_key import ALARM_SCHEMA, read_alarm
 from ork.definition.custom import check_executor, custom_executors_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
 from ork.definition.project import Durability, Project
 from ork.definition.rates import RATE_SCHEMA, read_rate
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.secrets_key import read_outbound, read_secrets, refuse_allow_private
 from ork.definition.values import (
     NotJsonError,
@@ -22,19 +23,33 @@ from ork.definition.values import (
     items_of,
     json_constant,
     read_boolean,
+    read_cloud_name,
     read_name,
     read_text,
 )
 from ork.definition.variables import PASS_ENV_SCHEMA, read_pass_env
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.cloud_run import Place
+from ork.model.infra import Where
 from ork.model.workflow import Isolation
 
 MAX_SLOTS = 1_000_000
 
 
+def _read_preload(node: Node, reading: Reading) -> tuple[str, ...] | None:
+    """No modules for `none`."""
+    names: tuple[str, ...] | None = items_of(read_text)(node, reading)
+    if names is None or names == ("none",):
+        return None if names is None else ()
+    if not all(part.isidentifier() for name in names for part in name.split(".")):
+        reading.expected("`none` or a list of module names", node)
+        return None
+    return names
+
+
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:
     """The project, and all problems in the file. An empty file is a project with default settings."""
-    report = Report(file)
+    report = ProblemReport(file)
     root = parse_yaml(data, report)
     if root is None or is_null(root):
         return Project(alerts={}), report.problems()
@@ -151,6 +166,26 @@ def _read_alert(node: Node, reading: Reading) -> Any:
         return None
 
 
+GCP_TABLE = Table(
+    "`gcp`",
+    (
+        Key("project", read_cloud_name, "The id of the Google Cloud project.", {"type": "string"}, required=True),
+        Key("region", read_cloud_name, "The region, such as `europe-west1`.", {"type": "string"}, required=True),
+    ),
+)
+
+
+def _read_gcp(node: Node, reading: Reading) -> Place | None:
+    values = GCP_TABLE.read(node, reading)
+    if values is None:
+        return None
+    for name in GCP_TABLE.missing(node):
+        reading.refuse(
+            "ORK102", f"{GCP_TABLE.what} needs `{name}`", node, hint="gcp: {project: ID, region: europe-west1}"
+        )
+    return Place(values["project"], values["region"]) if len(values) == len(GCP_TABLE.keys) else None
+
+
 PROJECT_TABLE = Table(
     "ork.yaml",
     (
@@ -206,6 +241,12 @@ PROJECT_TABLE = Table(
             {"enum": [option.value for option in Isolation]},
         ),
         Key(
+            "preload",
+            _read_preload,
+            "Installed modules to import once for all tasks, or none. Default: those that tasks were seen to import.",
+            {"anyOf": [{"const": "none"}, {"type": "array", "items": {"type": "string"}}]},
+        ),
+        Key(
             "task_user",
             read_text,
             "The user that local tasks run as, by name or number. Default: the user of the scheduler.",
@@ -216,6 +257,24 @@ PROJECT_TABLE = Table(
             read_pass_env,
             "Environment variables of the scheduler that local tasks inherit, besides PATH, HOME and the like: `[AWS_*]`.",
             PASS_ENV_SCHEMA,
+        ),
+        Key(
+            "default_where",
+            choice(Where),
+            "Where tasks run whose worker config has no `where`: local, docker, cloudrun, kubernetes.",
+            {"enum": [place.value for place in Where]},
+        ),
+        Key(
+            "gcp",
+            _read_gcp,
+            "The Google Cloud project and region of tasks on Cloud Run.",
+            {"$ref": "#/$defs/gcp"},
+        ),
+        Key(
+            "prices",
+            read_path,
+            "A file of prices that replace those of Ork, for `ork cost` and budgets.",
+            {"type": "string"},
         ),
         Key("store", read_text, "The URL of the state store.", {"type": "string"}),
         Key("objects", read_text, "The URL of the object store.", {"type": "string"}),
@@ -252,6 +311,12 @@ PROJECT_TABLE = Table(
             read_text,
             "The URL a worker calls when its task has ended, to wake a control plane that is scaled to zero.",
             {"type": "string"},
+        ),
+        Key(
+            "alarm",
+            read_alarm,
+            "Who calls a tick when something is due while no scheduler runs: `none`, `systemd`, or a queue of `cloud_tasks`.",
+            ALARM_SCHEMA,
         ),
         Key(
             "traces",

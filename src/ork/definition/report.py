@@ -22,7 +22,7 @@ class HasPosition(Protocol):
     width: int
 
 
-class Report:
+class ProblemReport:
     """Collects the problems of one file. `text` is set once it is decoded, for showing source lines."""
 
     def __init__(self, file: str, text: str = "") -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ork.definition.alarm_key import ALARM_TABLE, CLOUD_TASKS_TABLE
 from ork.definition.approvals import APPROVAL_TABLE
+from ork.definition.budgets import BUDGET_TABLE
 from ork.definition.conditions import CONDITION_TABLE
 from ork.definition.containers import INPUT_TABLE, OUTPUT_TABLE
 from ork.definition.environments import ENVIRONMENT_TABLE
-from ork.definition.imports import IMPORT_TABLE
 from ork.definition.keys import Table
 from ork.definition.locations_file import LOCATION_TABLE
 from ork.definition.params import PARAM_TABLE
-from ork.definition.project_file import EXECUTOR_TABLE, POOL_TABLE, PROJECT_TABLE
+from ork.definition.project_file import EXECUTOR_TABLE, GCP_TABLE, POOL_TABLE, PROJECT_TABLE
 from ork.definition.quantities import RESOURCES_TABLE
 from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
@@ -20,7 +21,7 @@ from ork.definition.secrets_key import OUTBOUND_TABLE, SECRET_TABLE
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
 from ork.definition.types import TYPE_SCHEMA
 from ork.definition.workers_file import WORKER_TABLE
-from ork.definition.workflow_file import WORKFLOW_TABLE
+from ork.definition.workflow_file import IMPORT_TABLE, WORKFLOW_TABLE
 from ork.model.ids import NAME_PATTERN
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -64,6 +65,7 @@ def workflow_schema() -> dict[str, Any]:
         "resources": _object(RESOURCES_TABLE),
         "import": _object(IMPORT_TABLE),
         "rate": _object(RATE_TABLE),
+        "budget": _object(BUDGET_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork workflow", **_object(WORKFLOW_TABLE), "$defs": definitions}
 
@@ -85,10 +87,13 @@ def project_schema() -> dict[str, Any]:
     definitions = {
         "name": _NAME,
         "pool": _object(POOL_TABLE),
+        "gcp": _object(GCP_TABLE),
         "rate": _object(RATE_TABLE),
         "executor": _object(EXECUTOR_TABLE),
         "secret": _object(SECRET_TABLE),
         "outbound": _object(OUTBOUND_TABLE),
+        "alarm": _object(ALARM_TABLE),
+        "cloud_tasks": _object(CLOUD_TASKS_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork project", **_object(PROJECT_TABLE), "$defs": definitions}
 

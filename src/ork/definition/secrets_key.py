@@ -14,7 +14,13 @@ from ork.model.secret import SecretDeclaration, SecretOrigin, is_reserved
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATTERN = re.compile(r"[A-Za-z0-9_.*?-]+")
 _NEEDED = {SecretOrigin.FILE: "path", SecretOrigin.COMMAND: "argv"}
-_OF_ORIGIN = {"variable": SecretOrigin.ENV, "path": SecretOrigin.FILE, "argv": SecretOrigin.COMMAND}
+_OF_ORIGIN = {
+    "variable": SecretOrigin.ENV,
+    "path": SecretOrigin.FILE,
+    "argv": SecretOrigin.COMMAND,
+    "secret": SecretOrigin.GCP,
+    "version": SecretOrigin.GCP,
+}
 _EXAMPLES = {"path": "path: /run/secrets/NAME", "argv": "argv: [vault, kv, get, -field=value, secret/NAME]"}
 
 
@@ -47,7 +53,7 @@ def _declaration(
     origin = values.get("from")
     if origin is None:
         if SECRET_TABLE.missing(body):
-            hint = f"write `{name}: {{from: env}}`, or `file` or `command`"
+            hint = f"write `{name}: {{from: env}}`, or `file`, `command` or `gcp`"
             reading.refuse("ORK102", "a secret needs `from`", key, hint=hint)
         return None
     needed = _NEEDED.get(origin)
@@ -117,7 +123,7 @@ SECRET_TABLE = Table(
         Key(
             "from",
             choice(SecretOrigin),
-            "The source of its value: env, file or command.",
+            "The source of its value: env, file, command or gcp (Secret Manager).",
             {"enum": [origin.value for origin in SecretOrigin]},
             required=True,
         ),
@@ -129,6 +135,13 @@ SECRET_TABLE = Table(
             "With `command`: the program whose output is the value, and its arguments.",
             {"type": "array", "items": {"type": "string"}, "minItems": 1},
         ),
+        Key(
+            "secret",
+            read_text,
+            "With `gcp`: its name in Secret Manager, or projects/P/secrets/NAME. Default: the secret's name.",
+            {"type": "string"},
+        ),
+        Key("version", read_text, "With `gcp`: the version. Default: latest.", {"type": ["string", "integer"]}),
         Key(
             "timeout",
             duration(zero_allowed=False),

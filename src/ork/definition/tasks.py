@@ -1,4 +1,4 @@
-"""Parses one task. The table below lists its keys."""
+"""Parses one task. The table below lists its keys; those of a fan-out stand before it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,86 @@ from ork.definition.actions import (
     read_command,
     read_executor,
     read_function,
+    read_job,
     read_module,
     read_path,
     resolve_action,
 )
 from ork.definition.approvals import APPROVAL_SCHEMA, read_approval
-from ork.definition.bindings import read_argument, read_value, read_variable_value
+from ork.definition.bindings import read_argument, read_path_text, read_value, read_variable_value
 from ork.definition.conditions import WHEN_KEY
 from ork.definition.containers import CONTAINER_KEYS, WORKER_KEY
 from ork.definition.custom import read_config
 from ork.definition.environments import ENVIRONMENT_KEY
-from ork.definition.fan_out import FAN_OUT_KEYS, check_fan_out
 from ork.definition.keys import Key, Reading, Table
-from ork.definition.nodes import Kind, Node
+from ork.definition.nodes import Kind, Node, scalar_value
 from ork.definition.problems import quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.types import TYPE_KEYS
-from ork.definition.values import choice, duration, entries_of, integer, items_of, read_name, read_text
-from ork.model.workflow import Approval, Command, Isolation, OnUnreachable, RetryOn, RunIf, TaskSpec
+from ork.definition.values import choice, duration, entries_of, integer, is_scalar, items_of, read_name, read_text
+from ork.model.workflow import Approval, Command, Const, Isolation, OnUnreachable, Ref, RetryOn, RunIf, TaskSpec
+
+MAX_INSTANCES = 100_000
+
+_read_count = integer(1, MAX_INSTANCES)
+
+
+def _read_parallel(node: Node, reading: Reading) -> int | Ref | None:
+    """A number, or a reference to one."""
+    if is_scalar(node):
+        is_path = isinstance(scalar_value(node), str) and not str(node.value).isdigit()
+        return read_path_text(node, reading) if is_path else _read_count(node, reading)
+    found = read_value(node, reading)
+    if found is None or isinstance(found, Ref):
+        return found
+    reading.expected("a whole number or a path to one", node)
+    return None
+
+
+def _read_foreach(node: Node, reading: Reading) -> Const | Ref | None:
+    """A list, or a reference to one."""
+    if is_scalar(node) and isinstance(scalar_value(node), str):
+        return read_path_text(node, reading)
+    found = read_value(node, reading)
+    if found is None or isinstance(found, Ref):
+        return found
+    if not isinstance(found, Const) or not isinstance(found.value, list):
+        reading.expected("a list or a path to one", node, hint="such as `[a, b]` or `tasks.extract.output.files`")
+        return None
+    if len(found.value) > MAX_INSTANCES:
+        message = f"{len(found.value):,} items are more than {MAX_INSTANCES:,}"
+        reading.refuse("ORK104", message, node, hint="let each instance work on a batch of them")
+        return None
+    return found
+
+
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MAX_INSTANCES}
+
+FAN_OUT_KEYS = (
+    Key(
+        "parallel",
+        _read_parallel,
+        "Number of instances: a number, or a reference to one.",
+        {"anyOf": [_COUNT, {"$ref": "#/$defs/path"}]},
+    ),
+    Key(
+        "foreach",
+        _read_foreach,
+        "One instance for each item: a list, or a reference to one. The function gets the item as `item`.",
+        {"anyOf": [{"type": "array", "maxItems": MAX_INSTANCES}, {"$ref": "#/$defs/path"}]},
+    ),
+    Key("concurrency", _read_count, "Maximum number of instances at once.", _COUNT),
+)
+
+
+def check_fan_out(values: dict[str, Any], key: Node, body: Node, reading: Reading) -> None:
+    """Report `concurrency` without a fan-out, where it has no effect."""
+    is_written = any(body.get(name) is not None for name in ("parallel", "foreach"))
+    if "concurrency" in values and not is_written and body.kind == Kind.MAP:
+        message = f"task {quoted(key.value)} has `concurrency`, but no `foreach` or `parallel`"
+        hint = "add `foreach:` or `parallel:`; across tasks, use a `pool`"
+        reading.refuse("ORK120", message, body.get("concurrency") or key, hint=hint)
+
 
 _DURATION = {"type": ["number", "string"], "pattern": r"^(\d+(\.\d+)?(ms|[smhd]))+$", "minimum": 0}
 _NAMES = {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]}
@@ -136,9 +198,10 @@ TASK_TABLE = Table(
         Key(
             "args",
             items_of(read_argument),
-            "Arguments of a Rust program: text, {ref: …}.",
+            "Arguments of a Rust program or a Cloud Run Job: text, {ref: …}.",
             {"type": "array", "items": {"$ref": "#/$defs/value"}},
         ),
+        Key("job", read_job, "With `executor: cloudrun`: a Cloud Run Job that exists.", {"type": "string"}),
         Key(
             "workflow",
             read_name,

@@ -28,9 +28,9 @@ TYPE_SCHEMA: dict[str, Any] = {
 }
 
 
-def read_types(node: Node | None, reading: Reading) -> dict[str, TypeJson]:
+def read_types(node: Node, reading: Reading) -> dict[str, TypeJson]:
     """The types that a file defines, by name. They may be recursive and used before their definition."""
-    if node is None or node.kind != Kind.MAP:
+    if node.kind != Kind.MAP:
         return {}
     names = frozenset(key.value for key, _ in node.pairs())
     reading.types = dict.fromkeys(names, "any")

@@ -20,6 +20,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 NAME = re.compile(NAME_PATTERN)
 MAX_SECONDS = 10 * 365 * 86_400
 _SAFE_INTEGER = 2**63
+_CLOUD_NAME = re.compile(r"[a-z][a-z0-9.:-]{0,99}")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -36,6 +37,16 @@ def read_text(node: Node, reading: Reading) -> str | None:
         reading.expected("text", node)
         return None
     return str(node.value)
+
+
+def read_cloud_name(node: Node, reading: Reading) -> str | None:
+    """The id of a Google Cloud project, or the name of a region."""
+    text = read_text(node, reading)
+    if text is not None and not _CLOUD_NAME.fullmatch(text):
+        hint = "it has lowercase letters, digits and hyphens, such as `my-project` or `europe-west1`"
+        reading.refuse("ORK105", f"{quoted(text)} cannot be the name of a project or region", node, hint=hint)
+        return None
+    return text
 
 
 def read_name(node: Node, reading: Reading) -> str | None:

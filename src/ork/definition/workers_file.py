@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ork.definition.containers import read_image
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
 from ork.definition.quantities import CPU_KEY, MEMORY_KEY
-from ork.definition.report import Report, Suggester
+from ork.definition.report import ProblemReport, Suggester
 from ork.definition.values import (
     choice,
     duration,
@@ -23,10 +24,12 @@ from ork.definition.values import (
     is_scalar,
     items_of,
     read_boolean,
+    read_cloud_name,
     read_name,
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.cloud_run import Gpu, size_problem
 from ork.model.infra import Mount, Pull, Resources, Where, WorkerConfig
 from ork.model.record import Record, made
 
@@ -41,7 +44,10 @@ _ONLY_IN = {
         "cpu", "memory", "pids", "timeout", "env", "host", "certificates", "network", "user", "read_only", "pull",
         "volumes", "capabilities", "new_privileges",
     ),
-    Where.CLOUDRUN: ("cpu", "memory", "timeout", "env", "service_account", "vpc_connector"),
+    Where.CLOUDRUN: (
+        "cpu", "memory", "timeout", "env", "image", "service_account", "vpc_connector", "network", "subnet", "gpu",
+        "project", "region",
+    ),
     Where.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
 }  # fmt: skip
 ALL = "*"  # all names, in `Workers.broken`
@@ -63,7 +69,7 @@ def load_workers(data: bytes, file: str = WORKERS_FILE) -> tuple[dict[str, Worke
 
 
 def read_workers(data: bytes, file: str = WORKERS_FILE) -> Workers:
-    report = Report(file)
+    report = ProblemReport(file)
     root = parse_yaml(data, report)
     if root is None:
         return Workers(broken=_all_broken(data, report.problems()), problems=report.problems())
@@ -88,7 +94,7 @@ def _sentence(problem: Problem) -> str:
 class _Read:
     """One pass over the file: values of each config, and which of them have problems."""
 
-    def __init__(self, root: Node, report: Report) -> None:
+    def __init__(self, root: Node, report: ProblemReport) -> None:
         self._root = root
         self._report = report
         self._values: dict[str, dict[str, Any]] = {}
@@ -126,7 +132,7 @@ class _Read:
                 Reading(self._report).refuse("ORK101", message, key, hint=hint)
 
     def _add(self, key: Node, node: Node) -> None:
-        reading = Reading(Report(self._report.file, self._report.text))
+        reading = Reading(ProblemReport(self._report.file, self._report.text))
         name = read_name(key, reading)
         if name is not None and name in self._values:
             reading.refuse("ORK606", f"duplicate worker config {quoted(name)}", key)
@@ -172,6 +178,10 @@ def _refuse_elsewhere(values: Mapping[str, Any], node: Node, reading: Reading) -
         if name != "where" and name not in _ONLY_IN[place]:
             hint = f"known there: {', '.join(_ONLY_IN[place])}"
             reading.refuse("ORK608", f"`{name}` has no effect with `where: {place}`", node.get(name) or node, hint=hint)
+    problem = size_problem(values.get("cpu"), values.get("memory")) if place is Where.CLOUDRUN else None
+    if problem is not None:
+        at = node.get("memory") if "memory" in problem else node.get("cpu")
+        reading.refuse("ORK608", problem, at or node, hint="see docs/cloud-run.md for the sizes it offers")
 
 
 def _read_mount(node: Node, reading: Reading) -> Mount | None:
@@ -271,7 +281,17 @@ WORKER_TABLE = Table(
             "Whether its processes may gain privileges, by sudo or setuid programs. Default: no.",
             {"type": "boolean"},
         ),
+        Key(
+            "image",
+            read_image,
+            "The image of tasks that name none, with the project's files in its working directory.",
+            _TEXT,
+        ),
         Key("service_account", read_text, "The service account of its processes.", _TEXT),
         Key("vpc_connector", read_text, "The connector to a private network.", _TEXT),
+        Key("subnet", read_text, "With `network` on Cloud Run: the subnetwork of its tasks.", _TEXT),
+        Key("gpu", choice(Gpu), "On Cloud Run: one accelerator of this type.", {"enum": [gpu.value for gpu in Gpu]}),
+        Key("project", read_cloud_name, "On Cloud Run: the project. Default: `gcp` in ork.yaml.", _TEXT),
+        Key("region", read_cloud_name, "On Cloud Run: the region. Default: `gcp` in ork.yaml.", _TEXT),
     ),
 )

@@ -1,4 +1,4 @@
-"""Parses a workflow file and reports all problems within it.
+"""Parses a workflow file, with the tasks it imports from projects of other tools, and reports all problems within it.
 
 Whether the names and files it mentions exist is checked later, in `ork.compile`.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from ork.definition.actions import known_or_default
+from ork.definition.actions import known_or_default, read_path
+from ork.definition.budgets import read_budget
 from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.environments import ENVIRONMENT_KEY
-from ork.definition.imports import IMPORT_KEY, ParsedImport, read_imports
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.params import PARAMS_SCHEMA, read_params
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.schedule import read_schedule
-from ork.definition.tasks import DEFAULTS_TABLE, ParsedTask, read_task
+from ork.definition.tasks import DEFAULTS_TABLE, SHARED_KEYS, ParsedTask, read_task, with_defaults
 from ork.definition.types import read_named_types, read_types
-from ork.definition.values import integer, items_of, read_boolean, read_name, read_text
+from ork.definition.values import NAME, integer, items_of, read_boolean, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
-from ork.model.workflow import Param, Schedule
+from ork.model.workflow import Budget, Param, Schedule
 
 
 class ParsedWorkflow(NamedTuple):
@@ -38,6 +38,7 @@ class ParsedWorkflow(NamedTuple):
     alerts: tuple[str, ...] = ()
     imports: tuple[ParsedImport, ...] = ()
     types: tuple[tuple[str, Any], ...] = ()
+    budget: Budget | None = None
 
     @property
     def declared_params(self) -> frozenset[str]:
@@ -51,7 +52,7 @@ class ParsedWorkflow(NamedTuple):
 
 def read_workflow(
     data: bytes,
-    report: Report,
+    report: ProblemReport,
     executors: Collection[str] | None = None,
     custom: Mapping[str, CustomExecutor] = BUILT_IN,
 ) -> ParsedWorkflow | None:
@@ -62,7 +63,7 @@ def read_workflow(
 
 def read_tree(
     root: Node,
-    report: Report,
+    report: ProblemReport,
     executors: Collection[str] | None = None,
     custom: Mapping[str, CustomExecutor] = BUILT_IN,
 ) -> ParsedWorkflow | None:
@@ -73,7 +74,8 @@ def read_tree(
         return None
     if root.kind == Kind.MAP:
         reading.task_names = _keys_below(root.get("tasks"))
-        reading.types = read_types(root.get("types"), reading)
+        if (types := root.get("types")) is not None:
+            reading.types = read_types(types, reading)
     values = WORKFLOW_TABLE.read(root, reading)
     if values is None:
         return None
@@ -121,6 +123,85 @@ def _first_key(root: Node) -> Node:
     return root.value[0] if root.value else root
 
 
+_TASK_KEYS = tuple(key for key in SHARED_KEYS if key.name != "executor")
+
+
+class ParsedImport(NamedTuple):
+    """A dbt project (a folder), a selection of its nodes, and the fields that its tasks share."""
+
+    dbt: str
+    node: Node
+    select: tuple[str, ...] = ()
+    profiles_dir: str | None = None
+    target: str | None = None
+    prefix: str = ""
+    fields: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+def _read_prefix(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not NAME.fullmatch(text):
+        reading.refuse("ORK105", f"`{text}` cannot begin a name", node, hint="write a prefix such as `dbt_`")
+        return None
+    return text
+
+
+IMPORT_TABLE = Table(
+    "an import",
+    (
+        Key("dbt", read_path, "The folder of a dbt project.", {"type": "string"}, required=True),
+        Key(
+            "select",
+            items_of(read_text),
+            "A selection of nodes, as for `dbt build --select`. Default: all.",
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        ),
+        Key(
+            "profiles_dir",
+            read_path,
+            "The folder of profiles.yml. Default: the project's folder, if it has one.",
+            {"type": "string"},
+        ),
+        Key("target", read_text, "The target in the profile. Default: that of the profile.", {"type": "string"}),
+        Key("prefix", _read_prefix, "The prefix of its task names. Default: none.", {"type": "string"}),
+        *_TASK_KEYS,
+    ),
+)
+
+IMPORT_KEY = Key(
+    "import",
+    lambda node, reading: check_imports(node, reading),
+    "Tasks of other tools: dbt projects.",
+    {"type": "array", "items": {"$ref": "#/$defs/import"}},
+)
+
+
+def check_imports(node: Node, reading: Reading) -> Node | None:
+    """Return the list unread: imports are parsed last, when the defaults are known."""
+    if node.kind != Kind.LIST:
+        reading.expected("a list of imports", node, hint="write `import: [{dbt: folder}]`")
+        return None
+    return node
+
+
+def read_imports(node: Node | None, defaults: dict[str, Any], reading: Reading) -> tuple[ParsedImport, ...]:
+    entries = () if node is None else node.value
+    found = [_read_import(entry, defaults, reading) for entry in entries]
+    return tuple(entry for entry in found if entry is not None)
+
+
+def _read_import(node: Node, defaults: dict[str, Any], reading: Reading) -> ParsedImport | None:
+    values = IMPORT_TABLE.read(node, reading)
+    if values is None:
+        return None
+    if IMPORT_TABLE.missing(node):
+        reading.refuse("ORK102", "the import has no `dbt`", node, hint="name the project's folder: `{dbt: warehouse}`")
+    if "dbt" not in values:
+        return None
+    own = {key.name: values.pop(key.name) for key in _TASK_KEYS if key.name in values}
+    return ParsedImport(**values, node=node, fields=with_defaults(own, defaults))
+
+
 _MISSING_HINTS = {"name": "add `name: my_workflow`", "tasks": "add `tasks:` with at least one task below it"}
 
 WORKFLOW_TABLE = Table(
@@ -152,6 +233,12 @@ WORKFLOW_TABLE = Table(
         ),
         Key("fail_fast", read_boolean, "Whether the first failure stops all other tasks.", {"type": "boolean"}),
         Key(
+            "budget",
+            read_budget,
+            "US dollars that a run may cost by estimate, and what happens when it costs more.",
+            {"$ref": "#/$defs/budget"},
+        ),
+        Key(
             "alerts",
             items_of(read_name),
             "Alert targets for failures: names from ork.yaml.",
@@ -171,3 +258,6 @@ WORKFLOW_TABLE = Table(
         ),
     ),
 )
+
+
+# Not `executor`: imported tasks are commands.

@@ -1,10 +1,12 @@
 """Parses YAML text into a tree of small nodes with positions. Strict, and linear in the size of the text.
 
-Built directly from the parser's events, without an intermediate tree.
+Built directly from the parser's events, without an intermediate tree. Text that cannot be decoded is reported with its position,
+and so is a `{{ … }}` template of another tool that stands where a reference would: Ork evaluates none.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +14,85 @@ import yaml
 
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
-from ork.definition.report import Report
-from ork.definition.source_text import decode_source
-from ork.definition.templates import refused_as_key
+from ork.definition.refs import RefSyntaxError, parse_ref
+from ork.definition.report import ProblemReport, line_and_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+MAX_BYTES = 64 * 1024 * 1024
+
+# Characters that YAML does not allow; checked here because the parser's message has no position.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def decode_source(data: bytes, report: ProblemReport) -> str | None:
+    if len(data) > MAX_BYTES:
+        message = f"the file has {len(data):,} bytes; {MAX_BYTES:,} are allowed"
+        report.add_file("ORK111", message, hint="split the workflow")
+        return None
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        report.add_file("ORK110", "the file is UTF-16, not UTF-8", hint="save it as UTF-8")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        readable = data[: error.start].decode("utf-8-sig")
+        report.text = readable
+        message = f"the file is not UTF-8: byte 0x{data[error.start]:02x} is invalid here"
+        report.add_at("ORK110", message, *line_and_column(readable, len(readable)), hint="save it as UTF-8")
+        return None
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden:
+        report.text = text
+        message = f"the character U+{ord(forbidden.group()):04X} is not allowed"
+        report.add_at("ORK110", message, *line_and_column(text, forbidden.start()), hint="remove it")
+        return None
+    return text
+
+
+# A name or a path, optionally with a filter or a call. `{{.Names}}` is a Go template, which is valid text for commands.
+_TEMPLATE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.\[\]]*)[^{}]*\}\}")
+_MESSAGE = "templates are not supported: `{{{{ {name} }}}}` would be passed to the task as text"
+
+
+def template_in(text: str) -> str | None:
+    """The name in the first `{{ … }}` that looks like a reference."""
+    found = _TEMPLATE.search(text) if "{{" in text else None
+    return found.group(1) if found else None
+
+
+def refuse_template(name: str, node: Node, report: ProblemReport) -> None:
+    hint = f"write `{{ref: {_as_ref(name)}}}` for the whole value; if the text is meant as it stands: `{{const: …}}`"
+    report.add("ORK210", _MESSAGE.format(name=name), node, hint=hint)
+
+
+def refused_as_key(key: Node, report: ProblemReport) -> bool:
+    """Unquoted, YAML reads `{{ x }}` as a map whose key is the map `{x: null}`."""
+    if key.kind != Kind.MAP or len(key.value) != 2 or key.value[0].kind not in (Kind.PLAIN, Kind.QUOTED):
+        return False
+    refuse_template(str(key.value[0].value), key, report)
+    return True
+
+
+def _as_ref(name: str) -> str:
+    """What to write instead: the name itself if it is a valid path, else an example of one."""
+    if name.endswith(".output") and not name.startswith("tasks."):
+        return f"tasks.{name}"
+    try:
+        parse_ref(name, ())
+    except RefSyntaxError:
+        return f"params.{name}"
+    return name if "." in name else f"params.{name}"
+
 
 MAX_DEPTH = 64
 # A task takes about ten events. The limit keeps a small hostile file (such as `[,,,`) from filling the memory.
 MAX_EVENTS = 2_500_000
 
 
-def parse_yaml(data: bytes, report: Report, *, may_be_list: bool = False) -> Node | None:
+def parse_yaml(data: bytes, report: ProblemReport, *, may_be_list: bool = False) -> Node | None:
     """The root of the only document, or None if it cannot be parsed; problems are added to the report.
 
     An empty file is null. A list is rejected unless `may_be_list`.
@@ -53,7 +121,7 @@ class _Unreadable(Exception):  # noqa: N818 - leaves the loop; not an error that
 
 
 class _Builder:
-    def __init__(self, text: str, report: Report, may_be_list: bool) -> None:
+    def __init__(self, text: str, report: ProblemReport, may_be_list: bool) -> None:
         self.report = report
         self.may_be_list = may_be_list
         self.next_event = _parser(text).get_event
@@ -133,7 +201,7 @@ class _Open:
         self.node = node
         self.children: list[Node] = []
 
-    def add(self, child: Node, report: Report) -> None:  # noqa: ARG002 - only a map reports problems
+    def add(self, child: Node, report: ProblemReport) -> None:  # noqa: ARG002 - only a map reports problems
         self.children.append(child)
 
     def closed(self) -> Node:
@@ -149,7 +217,7 @@ class _OpenMap(_Open):
         self.key: Node | None = None
         self.seen: dict[str, Node] = {}
 
-    def add(self, child: Node, report: Report) -> None:
+    def add(self, child: Node, report: ProblemReport) -> None:
         if self.key is None:
             self.key = child
             return
@@ -160,7 +228,7 @@ class _OpenMap(_Open):
             self.seen[key.value] = key
             self.children += (key, child)
 
-    def _refused(self, key: Node, report: Report) -> bool:
+    def _refused(self, key: Node, report: ProblemReport) -> bool:
         if refused_as_key(key, report):
             self.node.kind = Kind.BAD
         elif key.kind in (Kind.LIST, Kind.MAP):
@@ -206,7 +274,7 @@ _SYNTAX_HINTS = {
 }
 
 
-def _report_syntax(error: yaml.YAMLError, report: Report) -> None:
+def _report_syntax(error: yaml.YAMLError, report: ProblemReport) -> None:
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     if mark is None:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Mapping
 
-from ork.executors.fork_server import ForkServer
+from ork.executors.fork_server import ForkServer, spawned
 from ork.executors.worker_handle import make_socket_pair
 
 START_TIMEOUT_SECONDS = 20.0
@@ -16,7 +16,7 @@ _NOTHING = b"back"  # reclaims tasks that the worker has not begun
 async def try_fork_server(interpreter: str, environ: Mapping[str, str]) -> str | None:
     """The reason why the fork server does not work, or None if it does."""
     try:
-        server = ForkServer(interpreter, dict(environ), lambda _server: None)
+        server = ForkServer(interpreter, spawned(interpreter, dict(environ)), lambda _server: None)
         ours, theirs = make_socket_pair()
     except OSError as error:
         return error.strerror or str(error)
@@ -32,10 +32,10 @@ async def try_fork_server(interpreter: str, environ: Mapping[str, str]) -> str |
         await asyncio.sleep(0.25)  # so that the loop collects it
 
 
-async def _answers(door: socket.socket) -> bool:
+async def _answers(control: socket.socket) -> bool:
     loop = asyncio.get_running_loop()
     try:
-        await loop.sock_sendall(door, _NOTHING)
-        return bool(await loop.sock_recv(door, 1 << 16))
+        await loop.sock_sendall(control, _NOTHING)
+        return bool(await loop.sock_recv(control, 1 << 16))
     except OSError:
         return False

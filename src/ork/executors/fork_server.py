@@ -1,4 +1,5 @@
-"""The server that workers are forked from (see `ork.worker.pool.fork_server`), as its executor sees it. The executor sends it one socket per worker."""
+"""The executor's end of a server that workers are forked from (see `ork.worker.pool.fork_server`). A request to it carries the socket
+of a new worker, or that of a preloaded server."""
 
 from __future__ import annotations
 
@@ -10,62 +11,99 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeAlias
 
-from ork.executors.descriptors import restore_limit
-from ork.executors.local_python import BOOTSTRAP
+from ork.executors.local_worker import ATTEMPT_VARIABLE, BOOTSTRAP, ORDINARY_SIGNALS, restore_limit
 from ork.executors.processes import collect
 
-ATTEMPT_VARIABLE = "ORK_ATTEMPT_ID"
-SEVERAL = "*"  # the tag of a worker with several attempts at a time (see `ork.worker.system.attempt_tag`)
+SEVERAL = "*"  # the tag of a worker with several attempts at a time (see `ork.worker.system.processes`)
 AHEAD = "ahead"
 MAX_TAG_BYTES = 512
-ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
 MAX_FINGERPRINTS = 8
+MAX_MESSAGE_BYTES = 1 << 16
+_NEW_WORKER = b"."
 _MAX_ERROR_BYTES = 4000
 _COLLECT_AFTER_SECONDS = 0.2
 _OWN_FOLDERS = ("worker", "objects", "model", "sdk")
 
 
+# Starts a server process with this socket and this file (for errors), and returns its pid. OSError if that fails.
+Start: TypeAlias = Callable[[socket.socket, int], int]
+_Request: TypeAlias = tuple[bytes, list[int], Callable[[], None]]  # data, descriptors, and a function that closes them
+
+
+def spawned(interpreter: str, environ: dict[str, str], *, is_ahead: bool = False) -> Start:
+    """Starts a new interpreter. `is_ahead`: its first worker is not needed yet."""
+
+    def start(theirs: socket.socket, errors: int) -> int:
+        pid = _spawn(interpreter, environ, theirs, errors, [AHEAD] if is_ahead else [])
+        restore_limit(pid)
+        return pid
+
+    return start
+
+
 class ForkServer:
-    """One fork server process. OSError if it cannot be started. `is_ahead`: its first worker is not needed yet."""
+    """One fork server process."""
 
     def __init__(
         self,
         interpreter: str,
-        environ: dict[str, str],
+        start: Start,
         ended: Callable[[ForkServer], None],
-        *,
-        is_ahead: bool = False,
+        on_message: Callable[[ForkServer, bytes], None] = lambda _server, _message: None,
     ) -> None:
         self.interpreter = interpreter
         self.has_served = False  # one of its workers has reported
         self.last_worker_at = 0.0  # when its last worker reported first
         self._ended = ended
-        self._unsent: deque[socket.socket] = deque()
+        self._on_message = on_message
+        self._unsent: deque[_Request] = deque()
         self._loop = asyncio.get_running_loop()
-        self._errors = os.memfd_create("ork-fork-server")  # its stderr until it serves
+        self.errors = os.memfd_create("ork-fork-server")  # its stderr until it serves
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:
             theirs.setblocking(True)
-            self._pid = _spawn(interpreter, environ, theirs, self._errors, [AHEAD] if is_ahead else [])
-            restore_limit(self._pid)
+            self._pid = start(theirs, self.errors)
         except OSError:
             self._socket.close()
-            os.close(self._errors)
+            os.close(self.errors)
             raise
         finally:
             theirs.close()
         self._loop.add_reader(self._socket, self._receive)
 
-    def make_worker(self, door: socket.socket) -> None:
+    @property
+    def is_open(self) -> bool:
+        return self._socket.fileno() >= 0
+
+    def make_worker(self, control: socket.socket) -> None:
         """Fork a worker that uses this socket. The socket is closed if that fails."""
-        self._unsent.append(door)
+        self._send(_NEW_WORKER, [control.fileno()], control.close)
+
+    def preloaded(self, request: bytes) -> Start:
+        """Forks a copy of this server that imports the modules of the request (see `ork.worker.pool.preload`)."""
+
+        def start(theirs: socket.socket, report: int) -> int:
+            copies = [os.dup(theirs.fileno()), os.dup(report)]
+
+            def close() -> None:
+                for copy in copies:
+                    os.close(copy)
+
+            self._send(request, copies, close)
+            return 0  # it reports its pid
+
+        return start
+
+    def _send(self, data: bytes, descriptors: list[int], close: Callable[[], None]) -> None:
+        self._unsent.append((data, descriptors, close))
         if len(self._unsent) == 1:
             self._flush()
 
     def last_error(self) -> str:
         """The last line that it wrote to stderr."""
-        data = os.pread(self._errors, _MAX_ERROR_BYTES, max(0, os.fstat(self._errors).st_size - _MAX_ERROR_BYTES))
+        data = os.pread(self.errors, _MAX_ERROR_BYTES, max(0, os.fstat(self.errors).st_size - _MAX_ERROR_BYTES))
         text = data.decode("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else "it ended without a message"
 
@@ -80,17 +118,21 @@ class ForkServer:
         """End it after it has forked the workers that it already received."""
         self._end()
 
-    def kill(self) -> None:
+    def kill(self, pid: int = 0) -> None:
+        """Kill the process. `pid` names it if it is not a child of this one."""
         with contextlib.suppress(OSError):
-            os.kill(self._pid, signal.SIGKILL)
+            if pid or self._pid:
+                os.kill(pid or self._pid, signal.SIGKILL)
         self._end()
 
     def _flush(self) -> None:
         """Send as many sockets as possible; the rest follows when the connection is writable."""
         try:
             while self._unsent:
-                socket.send_fds(self._socket, [b"."], [self._unsent[0].fileno()])
-                self._unsent.popleft().close()
+                data, descriptors, close = self._unsent[0]
+                socket.send_fds(self._socket, [data], descriptors)
+                self._unsent.popleft()
+                close()
         except BlockingIOError:
             self._loop.add_writer(self._socket, self._flush)
             return
@@ -101,11 +143,17 @@ class ForkServer:
         self._loop.remove_writer(self._socket)
 
     def _receive(self) -> None:
-        """The server sends nothing, so this means that it has ended."""
-        with contextlib.suppress(BlockingIOError, ConnectionResetError):
-            if self._socket.recv(16):
-                return
-        self._end()
+        """Only a preloaded server sends messages. The end of the connection means that it has ended."""
+        try:
+            message = self._socket.recv(MAX_MESSAGE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            message = b""
+        if message:
+            self._on_message(self, message)
+        else:
+            self._end()
 
     def _end(self) -> None:
         if self._socket.fileno() < 0:
@@ -113,10 +161,11 @@ class ForkServer:
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
-        self._loop.call_later(_COLLECT_AFTER_SECONDS, os.close, self._errors)
+        self._loop.call_later(_COLLECT_AFTER_SECONDS, os.close, self.errors)
         while self._unsent:
-            self._unsent.popleft().close()
-        self._loop.call_later(_COLLECT_AFTER_SECONDS, collect, self._pid)
+            self._unsent.popleft()[2]()
+        if self._pid:
+            self._loop.call_later(_COLLECT_AFTER_SECONDS, collect, self._pid)
         self._ended(self)
 
 

@@ -16,14 +16,22 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Literal
 
 from ork.errors import ObjectsError
-from ork.executors import descriptors, local_names, processes
+from ork.executors import processes
 from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
-from ork.executors.fork_server import ATTEMPT_VARIABLE, SEVERAL
+from ork.executors.fork_server import SEVERAL
 from ork.executors.fork_servers import ForkServers
-from ork.executors.local_environment import Environment, inherited
-from ork.executors.local_gates import Gates
-from ork.executors.local_python import InterpreterError, Pythons
-from ork.executors.local_spawn import spawn_worker
+from ork.executors.local_attempts import Gates, location_of, name_for
+from ork.executors.local_worker import (
+    ATTEMPT_VARIABLE,
+    InheritedEnvironment,
+    InterpreterError,
+    Pythons,
+    inherited,
+    limit_message,
+    raise_limit,
+    restore_limit,
+    spawn_worker,
+)
 from ork.executors.processes import ProcessTable
 from ork.executors.status_socket import StatusSocket
 from ork.executors.worker_pool import WorkerPool
@@ -74,7 +82,7 @@ class LocalExecutor(Executor):
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
         self._common = {each: _common_entries(documents.url, each) for each in Isolation}
-        self._environment = Environment(pass_env)
+        self._environment = InheritedEnvironment(pass_env)
         self._pool = WorkerPool(self, self._servers)
         self._pending: dict[str, _Pending] = {}
         self._taken: dict[str, tuple[int, int]] = {}  # by pooled workers: their pid and start time
@@ -89,7 +97,7 @@ class LocalExecutor(Executor):
         return self._status_socket.address
 
     def name_for(self, attempt: AttemptKey) -> str:
-        return local_names.name_for(attempt)
+        return name_for(attempt)
 
     def expect(self, root: str) -> None:
         """Prepare a worker for the project in this folder. Requires a running event loop."""
@@ -99,10 +107,11 @@ class LocalExecutor(Executor):
                 self._pool.expect(self._pythons.of_project(root), str(self._isolation))
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        descriptors.raise_limit()
+        raise_limit()
         self._status_socket.listen(self._listeners)
         self._servers.use_environment(self._environment.variables())
         self._pythons.look_again()
+        self._servers.preloads.look_again()
         await self._gates.look_at([order.attempt for order in orders if _may_be_there(order)])
         problems = []
         for order in orders:
@@ -128,7 +137,7 @@ class LocalExecutor(Executor):
         await self._gates.look_at(attempts)
         table = ProcessTable(ATTEMPT_VARIABLE)
         for attempt in attempts:
-            if local_names.location_of(attempt) is not Presence.RUNNING:
+            if location_of(attempt) is not Presence.RUNNING:
                 continue
             pending = self._pending.get(str(attempt.key))
             # A worker that has won the gate without a confirmation is stuck, so waiting for it is useless.
@@ -172,7 +181,7 @@ class LocalExecutor(Executor):
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
         except OSError as error:
-            why = descriptors.limit_message() if error.errno in _NO_DESCRIPTOR else error.strerror
+            why = limit_message() if error.errno in _NO_DESCRIPTOR else error.strerror
             message = f"no worker process could be started: {why}"
             return NotStarted(attempt.key, message, final=error.errno not in _TRY_LATER)
         return None
@@ -187,7 +196,8 @@ class LocalExecutor(Executor):
             return False
         # Formatted without `json`, since this is done for every attempt; only the name needs escaping.
         request = f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._common[isolation]}}}'
-        kind = self._pythons.of(order), isolation._value_
+        interpreter = self._pythons.of(order)
+        kind = interpreter, isolation._value_, self._servers.preloads.server_for(interpreter, order)
         if not self._pool.ask(kind, name, request.encode(), order.spec):
             return False
         self._pending[name] = _Pending(order, on_status)
@@ -248,7 +258,7 @@ class LocalExecutor(Executor):
             pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), environ)
         finally:
             log.close()
-        descriptors.restore_limit(pid)
+        restore_limit(pid)
         self._children[key] = pid
         self._listen_for(key, on_status)
         self._watch_process(key, pid, processes.process_start_time(pid), on_status)
@@ -312,7 +322,7 @@ class LocalExecutor(Executor):
             self._watch_process(key, *shim, on_status)
 
     def _find_one(self, attempt: Attempt, table: ProcessTable) -> Presence:
-        place = local_names.location_of(attempt)
+        place = location_of(attempt)
         if place is not Presence.RUNNING:
             return place
         if str(attempt.key) in self._pending:
@@ -381,7 +391,7 @@ class LocalExecutor(Executor):
         """Kill all processes of the attempt. A worker with several attempts is killed, too: it did not react to the stop
         request, so it would not end the others either."""
 
-        def look() -> list[processes.Process]:
+        def look() -> list[processes.ProcessEntry]:
             holder = self._shim(attempt)
             return processes.family(
                 processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key), holder and holder[0]

@@ -12,8 +12,7 @@ from typing import IO
 
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
-from ork.executors.local_environment import inherited
-from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
+from ork.executors.local_worker import BOOTSTRAP, InterpreterError, inherited, interpreter_for
 from ork.objects.attempt_documents import LogSink
 
 POLL_SECONDS = 60.0

@@ -13,7 +13,7 @@ _HALTED = (b"T", b"t")
 _LOOKS_UNTIL_HALTED = 1000
 
 
-class Process(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A living process in one read of the process table. `attempt` is the tag in its environment."""
 
     pid: int
@@ -159,7 +159,7 @@ def attempt_of(pid: int, variable: str) -> str | None:
     return _attempt_in_environment(str(pid), variable.encode() + b"=")
 
 
-def tagged_processes(variable: str) -> list[Process]:
+def tagged_processes(variable: str) -> list[ProcessEntry]:
     """Read the whole process table once. `variable` is the environment variable that names a process's attempt."""
     prefix = variable.encode() + b"="
     found = []
@@ -168,14 +168,16 @@ def tagged_processes(variable: str) -> list[Process]:
             continue
         fields = _stat_fields(int(name))
         if fields is not None:
-            found.append(Process(int(name), int(fields[1]), int(fields[19]), _attempt_in_environment(name, prefix)))
+            found.append(
+                ProcessEntry(int(name), int(fields[1]), int(fields[19]), _attempt_in_environment(name, prefix))
+            )
     return found
 
 
-def family(processes: Iterable[Process], attempt: str, holder: int | None = None) -> list[Process]:
+def family(processes: Iterable[ProcessEntry], attempt: str, holder: int | None = None) -> list[ProcessEntry]:
     """The tagged processes of an attempt and the holder of its gate, and all their descendants."""
-    children: dict[int, list[Process]] = {}
-    members: dict[int, Process] = {}
+    children: dict[int, list[ProcessEntry]] = {}
+    members: dict[int, ProcessEntry] = {}
     for process in processes:
         children.setdefault(process.parent, []).append(process)
         if process.attempt == attempt or process.pid == holder:
@@ -194,9 +196,9 @@ class ProcessTable:
 
     def __init__(self, variable: str) -> None:
         self._variable = variable
-        self._seen: list[list[Process]] = []
+        self._seen: list[list[ProcessEntry]] = []
 
-    def members(self, attempt: str) -> list[Process]:
+    def members(self, attempt: str) -> list[ProcessEntry]:
         # Twice: a process that was created during the first read is found by the second.
         for number in range(2):
             if len(self._seen) <= number:
@@ -207,7 +209,7 @@ class ProcessTable:
         return []
 
 
-def kill_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
+def kill_family(look: Callable[[], list[ProcessEntry]], rounds: int = 50) -> bool:
     """Kill everything that `look` finds until it finds nothing. False if something is still alive after that.
 
     All processes are suspended before any is killed, so that none can start another one.

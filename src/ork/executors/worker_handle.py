@@ -23,7 +23,8 @@ _SOCKET_BUFFER_BYTES = (
     1 << 18
 )  # requested; most systems grant enough for most of the queued requests, also for small ones
 
-Kind = tuple[str, str]  # interpreter and isolation: a worker is used for only one isolation
+# Interpreter, isolation and preloaded server, if any: a worker is used for only one of each.
+Kind = tuple[str, str, ForkServer | None]
 
 
 class Owner(Protocol):
@@ -68,7 +69,9 @@ class WorkerHandle:
         "weight",
     )
 
-    def __init__(self, owner: Owner, kind: Kind, server: ForkServer, door: socket.socket, fingerprint: object) -> None:
+    def __init__(
+        self, owner: Owner, kind: Kind, server: ForkServer, control: socket.socket, fingerprint: object
+    ) -> None:
         self.kind = kind
         self.server = server
         self.fingerprint = fingerprint
@@ -81,11 +84,11 @@ class WorkerHandle:
         self.is_reclaiming = False  # it was asked to return the requests that it has not begun, and has not answered
         self.has_reported = False
         self._owner = owner
-        self._socket = door
+        self._socket = control
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._late: deque[bytes] = deque()  # messages that could not be sent yet
-        asyncio.get_running_loop().add_reader(door, self._receive)
+        asyncio.get_running_loop().add_reader(control, self._receive)
 
     @property
     def attempt(self) -> str | None:

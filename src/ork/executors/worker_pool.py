@@ -6,15 +6,15 @@ This pool is an optimisation. Any attempt that it cannot take, or does not confi
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from ork.executors.end_batch import EndBatch
 from ork.executors.fork_server import MAX_TAG_BYTES
-from ork.executors.fork_servers import ForkServers
+from ork.executors.fork_servers import ForkServers, Project
 from ork.executors.worker_handle import ENDS, LARGEST_REQUEST, Kind, WorkerHandle, make_socket_pair
 from ork.model.workflow import Isolation
 
@@ -104,7 +104,7 @@ class WorkerPool:
     def expect(self, interpreter: str, isolation: str) -> None:
         """Start a worker in advance."""
         self._renew(interpreter)
-        worker = self._new_worker((interpreter, isolation), is_ahead=True)
+        worker = self._new_worker((interpreter, isolation, None), is_ahead=True)
         if worker is not None:
             self._keep(worker)
 
@@ -185,8 +185,8 @@ class WorkerPool:
         return idle.pop() if idle else None
 
     def _new_worker(self, kind: Kind, *, is_ahead: bool = False) -> WorkerHandle | None:
-        server = self._servers.server(kind[0], is_ahead=is_ahead)
-        if server is None:
+        server = kind[2] or self._servers.server(kind[0], is_ahead=is_ahead)
+        if server is None or not server.is_open:
             return None
         try:
             ours, theirs = make_socket_pair()
@@ -218,6 +218,9 @@ class WorkerPool:
         if word == b"back":
             self._on_reclaimed(worker, facts.decode().split("\t"))
             return
+        if word == b"imports":
+            self._learn(worker, facts)
+            return
         if attempt not in worker.given:
             return
         # The first message of a worker only means that it exists; any later one but an end means that the task takes long.
@@ -240,6 +243,12 @@ class WorkerPool:
                 self._reclaim(worker)
             self._keep_if_free(worker)
             self._ends.add(attempt, facts or None)
+
+    def _learn(self, worker: WorkerHandle, facts: bytes) -> None:
+        """A task of the project imported these modules."""
+        seen = json.loads(facts)
+        project = Project(worker.kind[0], seen["root"], tuple(seen["paths"]), tuple(sorted(seen["env"].items())))
+        self._servers.preloads.learn(project, seen["names"])
 
     def _should_share(self, kind: Kind) -> bool:
         """True if the queued requests of a worker would finish sooner on other workers."""
@@ -328,3 +337,40 @@ def _start_deadline(worker: WorkerHandle) -> float:
         return worker.begun_at + START_TIMEOUT_SECONDS
     most = worker.begun_at + MAX_START_TIMEOUT_SECONDS
     return min(most, max(worker.begun_at, worker.server.last_worker_at) + START_TIMEOUT_SECONDS)
+
+
+BATCH_SECONDS = 0.002
+MANY = 16  # a batch of this size is reported at once
+
+
+class EndBatch:
+    """Batches reports of ended attempts: a scheduler step costs as much for one end as for several. Calls `report` for each,
+    with its final status if known, on `flush` or soon."""
+
+    def __init__(self, report: Callable[[str, bytes | None], None]) -> None:
+        self._report = report
+        self._ends: deque[tuple[str, bytes | None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, attempt: str, status: bytes | None) -> None:
+        self._ends.append((attempt, status))
+
+    def flush_soon(self) -> None:
+        """Report all ends after a short delay, including those added until then."""
+        if self._ends and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self.flush)
+
+    @property
+    def are_many(self) -> bool:
+        return len(self._ends) >= MANY
+
+    def flush(self) -> None:
+        """Report all ends, in order."""
+        self.cancel_timer()
+        while self._ends:
+            self._report(*self._ends.popleft())
+
+    def cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -26,9 +26,8 @@ from ork.sdk.defer import Deferred
 from ork.sdk.errors import TaskError
 from ork.sdk.workflow import Workflow
 from ork.worker.call.arguments import Arguments, bind_arguments
-from ork.worker.call.bindings import Bindings, InputError
 from ork.worker.call.custom import prepare_custom
-from ork.worker.call.environment import task_environment, task_id
+from ork.worker.call.environment import Bindings, InputError, task_environment, task_id
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
 from ork.worker.call.loading import LoadError, load_function

@@ -13,7 +13,7 @@ from ork.core import events as ev
 from ork.core.bind import Scope
 from ork.core.machine import RunMachine
 from ork.definition.document_tree import document_tree
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.errors import UsageError
 from ork.in_process.perform import AttemptOutcome, Performer
 from ork.in_process.result import Result, TaskResult
@@ -159,7 +159,7 @@ def _compiled(workflow: Workflow, settings: Settings) -> CompiledWorkflow:
     source = "".join(getlines(workflow.file))
     lines = {entry.name: entry.line for entry in workflow.tasks.values()}
     tree = document_tree(document, source, workflow.line, lines)
-    report = Report(workflow.file, source)
+    report = ProblemReport(workflow.file, source)
     for mistake in workflow.mistakes(None, type_in_words):
         report.add_at(mistake.code, mistake.message, mistake.line - 1, 0, hint=mistake.hint)
     return load_tree(tree, report, read=None, project=settings.project).require()
@@ -180,7 +180,7 @@ def _settings_of(workflow: Workflow) -> Settings:
     return load_settings(folder=os.path.dirname(workflow.file) if os.path.isfile(workflow.file) else None)
 
 
-def _name(key: AttemptKey, _spec: TaskSpec) -> tuple[str, str]:
+def _name(key: AttemptKey, _spec: TaskSpec, _group: str | None) -> tuple[str, str]:
     return str(key), ""
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
-from ork.definition.imports import ParsedImport
+from ork.definition.workflow_file import ParsedImport
 from ork.model.workflow import Environment
 
 WALL_SECONDS = 300.0

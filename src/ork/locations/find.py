@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from ork.definition.source_text import MAX_BYTES
+from ork.definition.yaml_tree import MAX_BYTES
 from ork.locations.files import PYTHON, YAML
 
 MAX_FILES = 50_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ork.errors import EngineError, EngineUnreachableError
 from ork.executors.docker.credentials import credentials_for
 from ork.executors.docker.frames import STDOUT
-from ork.executors.docker.names import read_image_name
+from ork.executors.docker.names import ImageName, read_image_name
 from ork.locations.document import MAX_BYTES, FoundWorkflow
 from ork.locations.pinning import pinned_version
 from ork.locations.registry import RegistryError, ask_digest
@@ -61,11 +61,7 @@ class ImageSource:
     async def digest(self) -> str:
         if self._location.pull is Lookup.NEVER:
             return await self._digest_here()
-        try:
-            known = await asyncio.to_thread(credentials_for, self._name.registry, self._config_dir)
-            return await ask_digest(self._name, known)
-        except RegistryError as error:
-            raise ScanError(str(error), code="ORK706") from None
+        return await registry_digest(self._name, self._config_dir)
 
     async def parse(self, digest: str) -> SourceReading:
         async with _engine_errors():
@@ -162,6 +158,15 @@ def parser_config(image: str, location: str, limits: ParserLimits) -> Mapping[st
         "LogConfig": {"Type": "local", "Config": {"max-size": "128m", "max-file": "1", "compress": "false"}},
     }
     return {"Image": image, "Entrypoint": ["ork-parse"], "Cmd": [], "Labels": {LABEL: location}, "HostConfig": host}
+
+
+async def registry_digest(name: ImageName, config_dir: str) -> str:
+    """The digest that the image has in its registry. ScanError if the registry does not say."""
+    try:
+        known = await asyncio.to_thread(credentials_for, name.registry, config_dir)
+        return await ask_digest(name, known)
+    except RegistryError as error:
+        raise ScanError(str(error), code="ORK706") from None
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from ork.locations.document import FoundWorkflow
 from ork.locations.source import ScanError
 from ork.model.infra import IMAGE_ROOT, WorkerConfig
 from ork.model.record import replaced
-from ork.model.workflow import Approval, RustProgram, SubWorkflow, TaskSpec, Version
+from ork.model.workflow import Approval, CloudRunJob, RustProgram, SubWorkflow, TaskSpec, Version
 
 _EXECUTOR = "container"
 
@@ -27,7 +27,7 @@ def pinned_version(found: FoundWorkflow, image: str, workers: Mapping[str, Worke
 
 
 def _pinned(spec: TaskSpec, image: str) -> TaskSpec:
-    if spec.image is not None or isinstance(spec.action, SubWorkflow | Approval):
+    if spec.image is not None or isinstance(spec.action, SubWorkflow | Approval | CloudRunJob):
         return spec
     if spec.environment is not None or isinstance(spec.action, RustProgram):
         what = "`environment`" if spec.environment is not None else "a program to be compiled"

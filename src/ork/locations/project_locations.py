@@ -6,7 +6,7 @@ import os
 
 from ork.definition.locations_file import load_locations
 from ork.definition.problems import Problem
-from ork.definition.source_text import MAX_BYTES
+from ork.definition.yaml_tree import MAX_BYTES
 from ork.errors import DefinitionError, UsageError
 from ork.model.location import Location
 from ork.model.record import replaced

@@ -11,7 +11,7 @@ from ork.compile.load import Loaded, load_tree
 from ork.definition.document_tree import document_tree
 from ork.definition.problems import Problem
 from ork.definition.python_positions import PythonPositions
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.locations.inspect import Inspected
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def load_python(
         shown = os.path.join(folder, each["file"])
         source = (read(each["file"]) or b"").decode("utf-8", "replace")
         tree = document_tree(each["document"], source, each["line"], each["task_lines"])
-        report = Report(shown, source)
+        report = ProblemReport(shown, source)
         add_mistakes(report, each["mistakes"])
         loaded = load_tree(tree, report, read=read, exists=exists, root=root, project=project, imports=imports)
         workflows.append(PythonWorkflow(str(each["document"]["name"]), shown, loaded, each["is_own"]))
@@ -67,7 +67,7 @@ def load_python(
     return PythonFile(tuple(workflows))
 
 
-def add_mistakes(report: Report, mistakes: Iterable[Mapping[str, Any]]) -> None:
+def add_mistakes(report: ProblemReport, mistakes: Iterable[Mapping[str, Any]]) -> None:
     """Add mistakes that only a Python file can have; each has `code`, `message`, `line` and `hint`."""
     sources = PythonPositions(report.text)
     for mistake in mistakes:

@@ -35,6 +35,12 @@ class SourceReading(NamedTuple):
     stderr: str
 
 
+class ParseImage(Protocol):
+    async def __call__(self, image: str, /) -> SourceReading:
+        """Runs `ork-parse` in the image, given by its digest. ScanError says why it could not."""
+        ...
+
+
 class WorkflowSource(Protocol):
     """All methods raise ScanError."""
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ork.locations.folder import FolderSource
-from ork.locations.source import WorkflowSource
+from ork.locations.source import ParseImage, WorkflowSource
 from ork.model.digest import sha256
 from ork.model.infra import Where, WorkerConfig
-from ork.model.location import Location
+from ork.model.location import Location, Lookup
 
 
 class WorkflowSources(NamedTuple):
@@ -26,6 +26,7 @@ class WorkflowSources(NamedTuple):
     docker_certificates: str | None
     docker_config: str
     task_user: str | None = None
+    parse_image: ParseImage | None = None  # runs `ork-parse` on a platform; None: on a container engine
 
     def of(self, location: Location) -> WorkflowSource:
         return self._image(location) if location.path is None else self._folder(location.path)
@@ -36,7 +37,11 @@ class WorkflowSources(NamedTuple):
         return FolderSource(path, project=project, cache_dir=self.cache_dir, environ=self.environ, user=self.task_user)
 
     def _image(self, location: Location) -> WorkflowSource:
-        """Read on the engine that runs tasks without a worker config."""
+        """Read on the platform or engine that runs tasks without a worker config."""
+        if self.parse_image is not None and location.pull is not Lookup.NEVER:
+            from ork.locations.platform_image import PlatformImageSource
+
+            return PlatformImageSource(location, self.parse_image, self.docker_config, self.workers)
         from ork.executors.docker.address import engine_address
         from ork.executors.docker.engine import Engine
         from ork.locations.image import ImageSource

@@ -9,13 +9,16 @@ from ork.model.record import Record
 
 
 class Role(StrEnum):
-    """Each role includes the permissions of those before it."""
+    """Of viewer, operator and admin, each includes the permissions of those before it; scheduler is for programs."""
 
     VIEWER = "viewer"  # reads
     OPERATOR = "operator"  # starts and stops runs, approves
     ADMIN = "admin"  # deploys code, manages tokens
+    SCHEDULER = "scheduler"  # reads and writes the documents of all attempts, and nothing else
 
     def includes(self, other: Role) -> bool:
+        if Role.SCHEDULER in (self, other):
+            return self is other
         return _ORDER.index(self) >= _ORDER.index(other)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ork.model.cloud_run import CLOUD_RUN
+
 
 def machine_of(external_name: str) -> str | None:
     """The name of the machine; None if the external name does not contain it."""
@@ -15,5 +17,5 @@ def machine_of(external_name: str) -> str | None:
 
 
 def is_fenced(external_name: str) -> bool:
-    """True if the attempt has a worker that ends its task when it cannot write a heartbeat."""
-    return external_name.startswith(("local:", "sim:"))
+    """True if the attempt's worker, if it has one, ends its task when it cannot write a heartbeat."""
+    return external_name.startswith(("local:", "sim:", f"{CLOUD_RUN}:"))

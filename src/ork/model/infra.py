@@ -64,8 +64,21 @@ class WorkerConfig(Record):
     new_privileges: bool = False
     pull: Pull = Pull.MISSING
     volumes: tuple[Mount, ...] = ()
+    image: str | None = None  # of tasks that name none; it has the project's files in its working directory
     service_account: str | None = None
     vpc_connector: str | None = None
+    subnet: str | None = None
+    gpu: str | None = None  # type of accelerator
+    project: str | None = None
+    region: str | None = None
+
+
+def resources_of(requested: Resources | None, config: WorkerConfig | None) -> Resources:
+    """What an attempt gets: a task may request less than its config allows, not more."""
+    asked, allowed = requested or Resources(), config.resources if config is not None else Resources()
+    cpus = [cpu for cpu in (asked.cpu, allowed.cpu) if cpu is not None]
+    memories = [memory for memory in (asked.memory, allowed.memory) if memory is not None]
+    return Resources(min(cpus, default=None), min(memories, default=None))
 
 
 # The config of tasks with an image if workers.yaml has none.

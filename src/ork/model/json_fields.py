@@ -73,7 +73,8 @@ def _decoders(kind: type[Record]) -> tuple[tuple[Field, Callable[[Any], Any] | N
 def _decoder(kind: Any) -> Callable[[Any], Any] | None:
     """None: JSON has the value as it is."""
     if get_origin(kind) is tuple:
-        return tuple
+        decode = _decoder(get_args(kind)[0])
+        return tuple if decode is None else lambda rows: tuple(map(decode, rows))
     if not isinstance(kind, type):
         return None
     if issubclass(kind, datetime):
@@ -90,4 +91,4 @@ def _encoded(value: Any) -> Any:
         return value.value
     if isinstance(value, Record):
         return to_json(value)
-    return list(value) if isinstance(value, tuple) else value
+    return [_encoded(each) for each in value] if isinstance(value, tuple) else value

@@ -16,6 +16,7 @@ class NoticeKind(StrEnum):
     RECOVERY = "recovery"  # a run succeeded after the previous one had failed
     MISSED = "missed"  # scheduled times passed without a run
     APPROVAL = "approval"  # a task waits for approval
+    BUDGET = "budget"  # a run exceeded its budget
     TEST = "test"  # checks whether a target can be reached; not stored
 
 

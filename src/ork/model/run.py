@@ -19,12 +19,11 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
-    @property
-    def is_final(self) -> bool:
-        return self in _FINAL
+    is_final: bool  # a plain attribute, as for tasks
 
 
-_FINAL = frozenset({RunStatus.SUCCESS, RunStatus.FAILED, RunStatus.CANCELLED})
+for _run_status in RunStatus:
+    _run_status.is_final = _run_status not in (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PAUSED)
 
 
 class NewRun(Record):

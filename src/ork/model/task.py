@@ -1,4 +1,4 @@
-"""Tasks and instances of a run, their attempts, and how they end."""
+"""Tasks and instances of a run, their attempts, the status that an attempt reports, and how they end."""
 
 from __future__ import annotations
 
@@ -124,6 +124,18 @@ class Task(Record):
     cache_key: str | None = None  # equal for equal work; set if the task uses the cache
 
 
+class GroupPlace(Record):
+    """An attempt's place in its launch group: attempts of one task that a platform starts as one unit.
+
+    `id` is the name of the group's first attempt. `parallelism` is how many of the group's attempts run at the same
+    time, which is how many slots the group holds while so many are active.
+    """
+
+    id: str
+    index: int
+    parallelism: int
+
+
 class Attempt(Record):
     """An attempt's row. `closing` is set while the scheduler ends it (see docs/protocol.md).
 
@@ -147,6 +159,7 @@ class Attempt(Record):
     seq: int = 0
     seen_at: datetime | None = None
     waits_for: str | None = None  # JSON: external jobs it was deferred to; it takes no slot while it waits
+    group: GroupPlace | None = None  # None: it was started alone
     # Not columns: read from the attempt's documents on demand (see `ork.status.facts`).
     metrics: dict[str, float] | None = None  # numbers logged by the task
     ran_in: dict[str, Any] | None = None  # `host` and `pid`, or `container`, `image` and `digest`
@@ -164,3 +177,44 @@ class Heartbeat(Record):
     attempt: AttemptKey
     seq: int
     age: float
+
+
+ENDS = frozenset({"success", "failed", "timed_out", "stopped"})
+UNFINISHED_STATES = frozenset({"running", "deferred"})
+
+
+MAX_METRICS = 1000
+_MAX_NAME = 200
+
+
+def read_metrics(given: Any) -> dict[str, float] | None:
+    """The finite numbers in a metrics document, by name; other entries are dropped."""
+    if not isinstance(given, dict):
+        return None
+    kept = {name: value for name, value in list(given.items())[:MAX_METRICS] if _is_metric(name, value)}
+    return kept or None
+
+
+def _is_metric(name: Any, value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and is_number and value - value == 0
+
+
+class Status(Record):
+    """A verified status document, or its equivalent where an attempt has no worker."""
+
+    seq: int
+    state: str
+    started_at: datetime
+    at: datetime
+    finished_at: datetime | None
+    exit_code: int | None
+    failure: Failure | None
+    output: Output | None
+    is_preparing: bool = False  # its environment is being built; the timeout has not started
+    jobs: str | None = None  # JSON: external jobs it waits for without a worker
+    metrics: dict[str, float] | None = None  # numbers logged by the task
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in ENDS

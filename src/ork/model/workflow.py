@@ -73,6 +73,13 @@ class Op(StrEnum):
     EXISTS = "exists"
 
 
+class OnExceed(StrEnum):
+    """What happens when the estimated cost of a run exceeds its budget. People are alerted either way."""
+
+    ALERT = "alert"
+    CANCEL = "cancel"
+
+
 class ParamType(StrEnum):
     """The types of scalar values. A param may have other types as well."""
 
@@ -158,6 +165,13 @@ class Container(Record):
     from_file: str | None = None
 
 
+class CloudRunJob(Record):
+    """A Cloud Run Job that exists: its name, or projects/P/locations/R/jobs/NAME. `args` replace its arguments, if there are any."""
+
+    job: str
+    args: tuple[Value, ...] = ()
+
+
 class SubWorkflow(Record):
     """Another workflow, run with the task's inputs as params. Its output is that of its last tasks."""
 
@@ -175,7 +189,7 @@ class Approval(Record):
     not_by: NotBy | None = None  # who must not approve it
 
 
-Action: TypeAlias = PythonCall | Command | RustProgram | Container | Custom | SubWorkflow | Approval
+Action: TypeAlias = PythonCall | Command | RustProgram | Container | CloudRunJob | Custom | SubWorkflow | Approval
 
 
 class Condition(Record):
@@ -231,6 +245,13 @@ class Schedule(Record):
     catchup_limit: int = 100  # maximum number of missed times that get a run at once, newest first
 
 
+class Budget(Record):
+    """US dollars that a run may cost by estimate, and what happens when it costs more."""
+
+    usd: float
+    on_exceed: OnExceed = OnExceed.ALERT
+
+
 class TaskSpec(Record):
     """One node of the graph. `depends_on` holds explicit and implied dependencies, without duplicates."""
 
@@ -281,6 +302,7 @@ class CompiledWorkflow(Record):
     types: tuple[tuple[str, Any], ...] = ()  # named types as JSON, see ork.model.types
     project: str | None = None  # the project's folder relative to the workflow's; None if equal
     pythonpath: tuple[str, ...] = ()  # further folders to import from, relative to the project's
+    budget: Budget | None = None
 
 
 class Version(Record):

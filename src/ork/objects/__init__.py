@@ -1,1 +1,1 @@
-"""What is said between scheduler and worker: small documents of each attempt."""
+"""The documents that scheduler and worker exchange about each attempt, and the stores that keep them."""

@@ -1,7 +1,7 @@
-"""The contract for an attempt's documents: what scheduler, executors, workers and readers say to each other.
+"""The contract for an attempt's documents: written and read by schedulers, executors, workers and readers.
 
-An attempt is named by `str(AttemptKey)`, a run by its id. Documents are bytes; who wrote them is checked by whoever reads
-(`ork.objects.documents`). Where they lie is known to the implementation only. Verbs are synchronous; coroutines call them
+An attempt is named by `str(AttemptKey)`, a run by its id. Documents are bytes; readers verify their
+signature (`ork.objects.documents`). Only the implementation knows where they are stored. Verbs are synchronous; coroutines call them
 through `ork.objects.calls`. Every sentence is a test in tests/conformance/test_attempt_documents.py.
 
 To implement a new store, write the verbs of `ork.objects.store.ObjectStore` and inherit the rest from
@@ -11,45 +11,59 @@ To implement a new store, write the verbs of `ork.objects.store.ObjectStore` and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from ork.errors import ObjectsError
 
-# What one item of a batch came to: the document, None if there is none, or why it cannot be read.
+# The result of one item of a batch: the document, None if there is none, or why it cannot be read.
 Found: TypeAlias = bytes | ObjectsError | None
+# The same of a look, which may know that a status was replaced without reading it.
+Look: TypeAlias = Found | Literal["beating"]
 
 
 class LogSink(Protocol):
-    """An attempt's log, open for appending by the one process that writes it. Made in the store with its first byte."""
+    """An attempt's log, open for appending by its only writer. It is created in the store with its first byte."""
 
     def fileno(self) -> int:
         """A descriptor that other processes can append to. OSError if it cannot be opened."""
         ...
 
-    def flush(self) -> None:
-        """What was written to the descriptor is in the store. ObjectsError if it is not; it can be called again."""
+    def flush(self) -> bool:
+        """Store what was written to the descriptor, or a part of it. True if more waits: call it again, as after an ObjectsError."""
+        ...
+
+    def due(self, now: float) -> float | None:
+        """When `flush` should be called next, by the monotonic clock; None if it need not be."""
         ...
 
     def close(self) -> None:
-        """Flushes as far as possible, and lets go of the descriptor."""
+        """Flush as far as possible, and close the descriptor."""
         ...
 
 
 class AttemptDocuments(Protocol):
-    """Readers see a whole document or none, never a part. ObjectsError: not now, and nothing is known about a write.
-    DocumentError: there is a document, and it is too large or damaged. Every write can be repeated."""
+    """Readers see a whole document or none, never a part. ObjectsError: try later; a write may or may not have happened.
+    DocumentError: the document is too large or damaged. Every write can be repeated."""
 
     url: str
     kind: str  # how documents are kept, as the store's identity names it
     answers_at_once: bool  # a call takes microseconds, so that coroutines may make it without a thread
+    is_guarded: bool  # a worker must sign in
+
+    def sign_in(self, attempt: str, secret: str, fence_seconds: float | None = None) -> str:
+        """For a worker, before its other calls for the attempt, if the store is guarded. `secret` is the hash of its token.
+
+        Returns what the process of the task needs to read values and write its output (see `open_values`). No call takes
+        so long that the worker would be late to end its task after `fence_seconds`."""
+        ...
 
     # ── spec ─────────────────────────────────────────────────────────────────────────────────────
 
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> Sequence[int]:
-        """All of them are there. ObjectsError: any of them may be missing.
+        """Store all specs. ObjectsError: any of them may be missing.
 
-        Returns for each a position in the run's documents before which nobody has claimed the attempt's gate, for
-        `skip_to`; 0 where there is no such order, or somebody has claimed it."""
+        Returns for each a position in the run's documents, for `skip_to`: the attempt's gate is not claimed before it.
+        0 if the store has no such order, or the gate is claimed."""
         ...
 
     def read_spec(self, attempt: str) -> bytes | None: ...
@@ -57,14 +71,14 @@ class AttemptDocuments(Protocol):
     # ── gate ─────────────────────────────────────────────────────────────────────────────────────
 
     def skip_to(self, attempt: str, position: int) -> None:
-        """For a worker, before its other calls: `position` comes from `put_specs`. Spares it a search; may do nothing."""
+        """For a worker, before its other calls: `position` comes from `put_specs`. Saves a search; may do nothing."""
         ...
 
     def claim_gate(self, attempt: str, document: bytes) -> bool:
         """Whether this document is the attempt's gate: True for exactly one of any number of different documents, for ever.
 
         The claimer makes the document unique with a nonce. After an ObjectsError it calls again with the same document,
-        and learns whether it had won."""
+        and gets the answer."""
         ...
 
     def read_gates(self, attempts: Sequence[str]) -> Sequence[Found]: ...
@@ -72,23 +86,34 @@ class AttemptDocuments(Protocol):
     # ── status ───────────────────────────────────────────────────────────────────────────────────
 
     def put_status(self, attempt: str, document: bytes, written: int | None = None) -> None:
-        """Replaces the attempt's status. `written`: how often the caller, who is then the only writer, has done so before."""
+        """Replaces the attempt's status. `written`: how often the caller, its only writer, has written it before."""
+        ...
+
+    def put_last_status(self, attempt: str, document: bytes, written: int | None = None) -> None:
+        """The same, for a status that says that the attempt's worker is done. No heartbeat follows."""
         ...
 
     def put_status_if_absent(self, attempt: str, document: bytes) -> None:
-        """There is a status; this one if there was none."""
+        """Store the status unless there is one."""
         ...
 
     def put_first_statuses(self, statuses: Sequence[tuple[str, bytes]]) -> None:
-        """The same as `put_status` for each, where none has a status yet. ObjectsError: any of them may be missing."""
+        """`put_status` for each; none of them has a status yet. ObjectsError: any of them may be missing."""
         ...
 
     def read_statuses(self, attempts: Sequence[str]) -> Sequence[Found]: ...
 
+    def look_at_statuses(self, attempts: Sequence[str]) -> Sequence[Look]:
+        """What is new, for a caller that looks now and then and decides nothing from it.
+
+        Like `read_statuses`, but may be behind, may be None where the status is as it was at the last call, and may be
+        "beating" where a heartbeat was written since then that nobody has read."""
+        ...
+
     # ── values that are too large for a status or spec ───────────────────────────────────────────
 
     def put_output(self, attempt: str, data: bytes) -> str:
-        """Returns its reference, `output_reference(attempt)`: what statuses and rows name it by."""
+        """Returns its reference, `output_reference(attempt)`, which statuses and rows contain."""
         ...
 
     def put_shared(self, values: Sequence[tuple[str, bytes]]) -> None:
@@ -108,11 +133,11 @@ class AttemptDocuments(Protocol):
         ...
 
     def append_log(self, attempt: str, data: bytes) -> None:
-        """Adds to the end, for a writer beside the one that has it open. May be lost where both write at once."""
+        """Append to the log from another process than its writer. May be lost if both write at once."""
         ...
 
     def write_log(self, attempt: str, start: int, data: bytes) -> None:
-        """These are the log's bytes from `start` on. Writing the same again changes nothing."""
+        """Write the log's bytes from `start` on. Writing the same again changes nothing."""
         ...
 
     def read_log(self, attempt: str, start: int = 0, size: int | None = None) -> bytes:
@@ -126,7 +151,7 @@ class AttemptDocuments(Protocol):
     # ── stop request ─────────────────────────────────────────────────────────────────────────────
 
     def request_stop(self, attempt: str, document: bytes) -> None:
-        """From now on `read_stop` returns it. The attempt's worker looks after each heartbeat."""
+        """Store the request. The attempt's worker reads it after each heartbeat."""
         ...
 
     def read_stop(self, attempt: str) -> bytes | None: ...
@@ -134,17 +159,17 @@ class AttemptDocuments(Protocol):
     # ── files of a running attempt ───────────────────────────────────────────────────────────────
 
     def work_file(self, attempt: str, name: str) -> str:
-        """A path on this machine for a file that only the running attempt uses; whoever makes it removes it."""
+        """A path on this machine for a file that only the running attempt uses. Its creator removes it."""
         ...
 
     # ── runs and the store itself ────────────────────────────────────────────────────────────────
 
     def delete_runs(self, runs: Iterable[str]) -> None:
-        """Nothing of these runs is left."""
+        """Delete all documents of these runs."""
         ...
 
     def read_identity(self) -> bytes | None:
-        """The document that says which store this is (`ork.objects.identity`)."""
+        """The identity of the store (`ork.objects.opening`), or None."""
         ...
 
     def put_identity(self, document: bytes) -> bool:
@@ -152,9 +177,9 @@ class AttemptDocuments(Protocol):
         ...
 
     def missing_place(self, run: str | None = None) -> str | None:
-        """Where the store's documents, or those of a run, should be, if that place (a folder) is not there; else None."""
+        """The folder of the store, or of a run, if it should exist but does not; else None."""
         ...
 
     def is_full(self) -> bool:
-        """Whether there is no room for anything to be written."""
+        """Whether the store has no space left."""
         ...

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -14,27 +17,27 @@ class HasPace(Protocol):
     answers_at_once: bool
 
 
-class Calls:
-    """The calls of one store. With one that answers at once nothing here waits, so no event loop is needed."""
+class DocumentCalls:
+    """The calls of one store. With one that answers at once nothing here waits. Short commands have no event loop: they call
+    every store directly."""
 
     def __init__(self, store: HasPace) -> None:
         self._is_direct = store.answers_at_once
 
     async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the verb returns."""
-        if self._is_direct:
+        loop = None if self._is_direct else _running_loop()
+        if loop is None:
             return verb(*args, **kwargs)
-        import asyncio
-
         from ork.objects.threads import pool
 
-        return await asyncio.get_running_loop().run_in_executor(pool("calls"), partial(verb, *args, **kwargs))
+        return await loop.run_in_executor(pool("calls"), partial(verb, *args, **kwargs))
 
     async def for_each(self, work: Callable[[T], Awaitable[None]], items: Sequence[T]) -> None:
         """Does the work for every item: one after the other, or, where each would wait for the store, all at once.
 
         Raises what one of them raised, once all are done."""
-        if self._is_direct or len(items) < 2:
+        if self._is_direct or len(items) < 2 or _running_loop() is None:
             for item in items:
                 await work(item)
             return
@@ -43,3 +46,12 @@ class Calls:
         for outcome in await asyncio.gather(*map(work, items), return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
+
+
+def _running_loop() -> AbstractEventLoop | None:
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,8 +1,8 @@
 """Documents between scheduler and worker: JSON objects, signed with the attempt's token.
 
-The token is derived from the store's signing key, so a successor scheduler can make it again; checking a
-document needs only the token's hash, which is what is kept in the state store. Imports stay minimal: this is
-on the way of every attempt's start.
+The token is derived from the store's signing key, so the next scheduler can derive it again; checking a
+document needs only the token's hash, which the state store contains. Imports are minimal, because every start of a
+worker loads this module.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from _operator import _compare_digest
 
 from ork.errors import DocumentError
 from ork.model.digest import sha256
-from ork.objects.json_text import MAX_DEPTH, dumps, strict_json
+from ork.objects.json_text import MAX_DEPTH, dumps, own_json, strict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
 
 __all__ = ["MAX_DEPTH", "DocumentError", "derive_token", "open_signed", "sign", "strict_json", "token_hash"]
 
@@ -35,7 +36,7 @@ def derive_token(signing_key: bytes, attempt: str) -> str:
 
 
 def token_maker(signing_key: bytes) -> Callable[[str], str]:
-    """For tokens by the hundred: the key's own share of each hash is worked out once."""
+    """Returns a function that derives tokens; the key's part of the hash is computed once."""
     key = _key_block(signing_key)
     inner, outer = sha256(key.translate(_INNER) + b"attempt:"), sha256(key.translate(_OUTER))
 
@@ -48,6 +49,12 @@ def token_maker(signing_key: bytes) -> Callable[[str], str]:
     return derive
 
 
+def group_key(signing_key: bytes, group: str) -> bytes:
+    """The key of a launch group. `token_maker` makes the tokens of its attempts from it: who holds it can make those, and
+    no others."""
+    return _hmac_sha256(signing_key, b"group:" + group.encode())
+
+
 def token_hash(token: str) -> str:
     return str(sha256(token.encode()).hexdigest())
 
@@ -57,8 +64,18 @@ def wake_proof(attempt: str, token_hash: str) -> str:
     return _hmac_sha256(token_hash.encode(), b"wake:" + attempt.encode()).hex()
 
 
+def objects_proof(attempt: str, token_hash: str) -> str:
+    """What a worker shows to a server that keeps its documents. Nobody can make a signature of it."""
+    return _hmac_sha256(token_hash.encode(), b"objects:" + attempt.encode()).hex()
+
+
+def installation_mark(signing_key: bytes) -> str:
+    """The same for all who use one state store. Tells nothing of the key."""
+    return _hmac_sha256(signing_key, b"installation").hex()[:16]
+
+
 def entries(document: dict[str, Any]) -> bytes:
-    """As text that `sign` takes over as it is: for what many documents say alike. There is at least one."""
+    """JSON text of entries that many documents share, for `sign`. There must be at least one."""
     return dumps(document)[1:-1].encode()
 
 
@@ -81,7 +98,7 @@ def seal(text: bytes, token_hash: str) -> bytes:
 
 
 class Signer:
-    """Signs what one attempt says: the token's own share of each hash is worked out once."""
+    """Signs the documents of one attempt; the token's part of the hash is computed once."""
 
     __slots__ = ("_inner", "_outer", "token_hash")
 
@@ -113,16 +130,16 @@ def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) ->
 
 
 def is_sealed(data: bytes, token_hash: str) -> bool:
-    """Whether it ends as `sign` ends a document of more than one entry, and its signature fits. That it is a document at
-    all, whoever asks has to know."""
+    """Whether it ends as `sign` ends a document of more than one entry, and its signature fits. The caller must
+    know that it is a document."""
     begin = len(data) - END_BYTES
     end = _end(_signature(data[:begin] + b"}", token_hash))
     return len(data) <= DOCUMENT_LIMIT and _compare_digest(data[begin:], end)
 
 
 def expect_many() -> None:
-    """For a process that reads and writes documents by the hundred: OpenSSL takes milliseconds and megabytes to load,
-    and then hashes several times as fast."""
+    """Load OpenSSL, for a process with many documents: loading takes milliseconds and megabytes, hashing is then several
+    times faster."""
     global sha256
     from hashlib import sha256
 
@@ -139,8 +156,8 @@ def utc_text(nanoseconds: int) -> str:
 
 
 def _unsigned_text(data: bytes, document: dict[str, Any], signature: str) -> bytes:
-    """What the signature was made over. Where it stands at the end, as `sign` puts it, that is the rest of the text; only
-    a document that was written otherwise has to be written again. (A quote inside a string is escaped, so in valid JSON
+    """The text that was signed. If the signature is at the end, as `sign` writes it, that is the rest of the text; other
+    documents have to be encoded again. (A quote inside a string is escaped, so in valid JSON
     nothing but the outermost object's last entry can look like that end.)"""
     end = _end(signature)
     return data[: -len(end)] + b"}" if data.endswith(end) else dumps(document).encode()
@@ -165,3 +182,41 @@ def _hmac_sha256(key: bytes, message: bytes) -> bytes:
     key = _key_block(key)
     inner = sha256(key.translate(_INNER) + message).digest()
     return bytes(sha256(key.translate(_OUTER) + inner).digest())
+
+
+_OWN = b'{"own":'
+_alike: tuple[bytes, dict[str, Any] | None, list[str]] = b"", {}, []  # as text, as read, and what is empty in it
+
+
+def joined(own: bytes, alike: bytes) -> bytes:
+    """As text for `documents.seal`; both are entries."""
+    return b"%b%d,%b,%b" % (_OWN, len(own), own, alike)
+
+
+def read_sent(document: bytes) -> dict[str, Any]:
+    """Decode a spec that came directly from its scheduler, so that it needs no signature. Returns objects that no other spec
+    shares."""
+    if not document.startswith(_OWN):
+        return own_json(document)  # type: ignore[no-any-return]
+    begin = document.index(b",") + 1
+    end = begin + int(document[len(_OWN) : begin - 1])
+    text = document[end + 1 : -END_BYTES]
+    if text != _alike[0]:
+        _learn(text)
+    _, known, empty = _alike
+    if known is None:
+        return own_json(document)  # type: ignore[no-any-return]
+    spec = known.copy()
+    for name in empty:
+        spec[name] = {}
+    spec.update(own_json(b"{%b}" % document[begin:end]))
+    return spec
+
+
+def _learn(text: bytes) -> None:
+    """Remember the shared rest. Values that the caller could modify are decoded again each time."""
+    global _alike
+    known = own_json(b"{%b}" % text)
+    made_of_more = [name for name, value in known.items() if isinstance(value, (dict, list))]
+    is_simple = all(known[name] == {} for name in made_of_more)
+    _alike = text, known if is_simple else None, made_of_more

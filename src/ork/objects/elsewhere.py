@@ -1,29 +1,29 @@
-"""Stands in for an object store that is not the installation's: state can be read, and what needs objects says why not."""
+"""A substitute for an object store that is not the installation's: commands can read state, and explain why they cannot read
+objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
 from ork.errors import ObjectsError
-from ork.objects.local import LocalObjects
-from ork.objects.opening import root_of_url
+from ork.objects.keyed import KeyedDocuments
 
 if TYPE_CHECKING:
     import builtins
 
 
-class ObjectsElsewhere(LocalObjects):
-    """Every verb is an ObjectsError with the same explanation."""
+class ObjectsElsewhere(KeyedDocuments):
+    """Every verb raises an ObjectsError with the same explanation."""
+
+    kind = "elsewhere"
+    answers_at_once = True
 
     def __init__(self, url: str, problem: str, hint: str | None) -> None:
-        super().__init__(root_of_url(url))
+        self.url = url
         self._problem, self._hint = problem, hint
 
     def _refuse(self) -> NoReturn:
         raise ObjectsError(self._problem, hint=self._hint)
-
-    def path(self, key: str) -> str:  # noqa: ARG002
-        self._refuse()
 
     def put(self, key: str, data: bytes) -> None:  # noqa: ARG002
         self._refuse()

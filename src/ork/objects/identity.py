@@ -1,4 +1,4 @@
-"""Which object store this is: one document in the store itself, written once by whoever opens it first."""
+"""The identity of an object store: one document in the store itself, written once by the first process that opens it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMIT = 4096
 
 
 class ObjectsIdentity(Record):
-    """`kind` says how the store keeps its documents; a folder stays what it was made as. `host` made it."""
+    """`kind` is how the store keeps its documents, which never changes. `host` created it."""
 
     id: str
     kind: str
@@ -24,7 +24,7 @@ class ObjectsIdentity(Record):
 
 
 def read_identity(objects: AttemptDocuments) -> ObjectsIdentity | None:
-    """None if nobody has written one."""
+    """The stored identity, or None."""
     data = objects.read_identity()
     if data is None:
         return None
@@ -39,7 +39,7 @@ def read_identity(objects: AttemptDocuments) -> ObjectsIdentity | None:
 
 
 def make_identity(objects: AttemptDocuments, identity: ObjectsIdentity) -> ObjectsIdentity:
-    """Writes it if there is none. Returns the one that is there: of any number of callers, one decides."""
+    """Write an identity if there is none. Returns the stored one: of several callers, one wins."""
     fields = {"id": identity.id, "kind": identity.kind, "host": identity.host}
     if objects.put_identity(json_text.dumps(fields).encode()):
         return identity

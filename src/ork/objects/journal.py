@@ -1,9 +1,8 @@
-"""A run's small documents in one file, to which every process appends: a document costs a write, not a file.
+"""One file for a run's small documents. Every process appends to it, so a document costs a write instead of a file.
 
-A record is a line, `<how><kind> <attempt> <length> <document>`, that begins with a mark of its own and ends with a
-newline: one that was cut off harms no other. Appending is atomic on a local disk: the order of the lines is the same
-for everybody, and that is what decides who was first. Where that cannot be relied on there are files instead (see
-`ork.objects.opening`).
+A record is a line, `<how><kind> <attempt> <length> <document>`, that begins with a mark byte and ends with a newline, so a
+truncated record damages no other. Appending is atomic on a local disk: all processes see the lines in the same order,
+and the first line of an attempt's gate wins. On other file systems there are files instead (see `ork.objects.opening`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 BEGIN, END = b"\x1e", b"\n"
 _ESCAPES = ((b"\x1f", b"\x1f0"), (BEGIN, b"\x1f1"), (END, b"\x1f2"))  # our documents contain none of these
 PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
-LOOK_AGAIN_SECONDS = 0.002  # to delete a run and to begin it anew takes longer
+LOOK_AGAIN_SECONDS = 0.002  # deleting a run and creating it again takes longer
 _PIECE = 1 << 20  # longer than any line: documents that large are files
 _LINE = 1 << 12
 LARGEST_GAP = 1 << 24
@@ -33,7 +32,7 @@ _PLACE = (1 << _BITS) - 1
 _GATE = b"gate.json"
 _GATE_HEAD = BEGIN + PUT_IF_ABSENT + _GATE
 _KINDS = {b"spec.json": 0, _GATE: 1, b"status.json": 2}
-# What a line may begin with: whether it yields to one before it, and where in that number its place belongs.
+# What a line may begin with: whether an earlier line takes precedence, and where in that number its position is stored.
 _HEADS = {
     BEGIN + how + kind: (how == PUT_IF_ABSENT, number * _BITS)
     for how in (PUT, PUT_IF_ABSENT, IN_A_FILE)
@@ -47,9 +46,9 @@ descriptors: set[int] = set()
 
 
 class Journal:
-    """A file that is there; OSError if it cannot be written or read.
+    """An existing journal file. OSError if it cannot be written or read.
 
-    `is_durable` promises that what was written survives the loss of power."""
+    `is_durable`: what was written survives a power failure."""
 
     def __init__(self, path: str, *, is_durable: bool) -> None:
         self._is_durable = is_durable
@@ -58,10 +57,10 @@ class Journal:
         self._process = os.getpid()
         self._places: dict[bytes, int] = {}
         self._begin = self._end = 0  # the part of the file that the index knows
-        self._gap = 0  # how much of what stands before its end belongs to no line
+        self._gap = 0  # number of bytes before the end that belong to no line
         self._piece, self._piece_at = b"", 0
         self._gates = _Gates()
-        self._look_again_at = 0.0  # whether it is still there
+        self._look_again_at = 0.0  # when to check that the file still exists
         self.launches = _Launches(self._descriptor)
 
     def close(self) -> None:
@@ -70,18 +69,18 @@ class Journal:
 
     @property
     def position(self) -> int:
-        """Up to where it has been read."""
+        """The position up to which it has been read."""
         return self._end
 
     def skip_to(self, position: int) -> None:
-        """Nothing that is written next was written before that; what is asked for may have been, and is searched for."""
+        """Index only what comes after `position`. Earlier documents are still found, by a search."""
         if not self._begin <= position <= self._end:
             self._places.clear()
             self._begin = self._end = position
         self._gates.skip_to(position)
 
     def is_ready_for_gates(self) -> bool:
-        """Whether it has skipped to a position, and is there as far as is known: that is looked at now and then."""
+        """Whether it has skipped to a position and the file still exists, which is checked from time to time."""
         now = monotonic()
         if now >= self._look_again_at:
             self._look_again_at = now + LOOK_AGAIN_SECONDS
@@ -90,37 +89,37 @@ class Journal:
         return self._gates.begin > 0
 
     def begin(self) -> None:
-        """An empty line: the very beginning is no place to skip to."""
+        """Write an empty line, because position 0 cannot be skipped to."""
         self._write(END)
 
     def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> None:
-        """OSError if not all of it could be written: then it counts for nothing."""
+        """Append one record. OSError if it could not be written completely: then it is ignored."""
         self._write(_record(how, kind, attempt, document))
 
     def append_first(self, kind: bytes, attempt: bytes, document: bytes) -> bool:
-        """Whether the line counts, because there is none before it. OSError as above."""
+        """Append a record. True if it is the first of its kind and attempt, so that it counts. OSError as for `append`."""
         place, end = self._append_if_absent(kind, attempt, document)
         self._read_up_to(end)
         return self.known(kind, attempt) == place
 
     def append_gate(self, attempt: bytes, document: bytes) -> bool | None:
-        """The same for a gate that nobody has won before the position that was skipped to: no other lines are looked at,
-        and whoever does nothing else with a journal has next to no work with those of the others. None: the file was
-        deleted and made anew since, so the attempt is none of ours."""
+        """`append_first` for a gate that is not won before the skipped-to position. Other lines are not parsed, which keeps the
+        cost low for a worker that uses the journal only for this. None: the file was deleted and created again, so the
+        attempt does not belong to it."""
         if attempt in self._gates.places:
             return False
         place, end = self._append_if_absent(_GATE, attempt, document)
         return self._gates.is_first(attempt, place, end, self._descriptor)
 
     def _append_if_absent(self, kind: bytes, attempt: bytes, document: bytes) -> tuple[int, int]:
-        """The line's place, and where it ends."""
+        """Returns the line's position and its end."""
         record = _record(PUT_IF_ABSENT, kind, attempt, document)
         self._write(record)
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
         return end - len(record) + 1, end
 
     def append_all(self, documents: Sequence[tuple[bytes, bytes, bytes]]) -> None:
-        """Each with its kind and its attempt, in one go. OSError if not all of it could be written."""
+        """Append several records in one write. OSError if not all of it could be written."""
         self._write(b"".join([_record(PUT, kind, attempt, document) for kind, attempt, document in documents]))
 
     def _write(self, records: bytes) -> None:
@@ -130,7 +129,7 @@ class Journal:
             os.fdatasync(self._descriptor)
 
     def find(self, kind: bytes, attempt: bytes) -> int:
-        """The place of the line that counts; 0 if there is none, as far as it has been read (see `skip_to`)."""
+        """Position of the line that counts; 0 if there is none in the indexed part (see `skip_to`). Reads new lines first."""
         self.read_on()
         return self.known(kind, attempt)
 
@@ -139,7 +138,7 @@ class Journal:
         return self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
 
     def find_anywhere(self, kind: bytes, attempt: bytes) -> int:
-        """As `find`, also among what was skipped."""
+        """`find`, including the part that was skipped."""
         self.read_on()
         return self.known_anywhere(kind, attempt)
 
@@ -150,11 +149,11 @@ class Journal:
         return self.known(kind, attempt)
 
     def knows(self, attempt: bytes) -> bool:
-        """Whether anything of the attempt is here, as far as it has been read."""
+        """Whether the part that has been read contains any document of the attempt."""
         return attempt in self._places
 
     def at(self, place: int) -> tuple[bytes, bytes]:
-        """How the line at that place was written, and the document."""
+        """The mode of the line at this position, and its document."""
         line = self._line(place)
         parts = line.split(b" ", 3)
         if len(parts) < 4:
@@ -165,7 +164,7 @@ class Journal:
         return line[:1], document
 
     def documents(self) -> Iterator[tuple[bytes, bytes]]:
-        """Kind and attempt of every document there is."""
+        """Kind and attempt of every document."""
         there: dict[tuple[bytes, bytes], None] = {}
         for place, lines in _pieces(self._descriptor, 0, os.fstat(self._descriptor).st_size):
             for _, head, attempt in _records(lines, place):
@@ -173,18 +172,18 @@ class Journal:
         return iter(there)
 
     def is_there(self) -> bool:
-        """Not if it was deleted, nor in a fork: that would share its parent's position in the file."""
+        """False if the file was deleted, and in a forked process, which would share its parent's file position."""
         return os.fstat(self._descriptor).st_nlink > 0 and self._process == os.getpid()
 
     def read_on(self) -> None:
-        """Up to where it has been written."""
+        """Read everything that has been written so far."""
         size = os.fstat(self._descriptor).st_size
         if size < self._end:
             raise RunDocumentsError("the run's journal has become shorter: documents in it are lost")
         self._read_up_to(size)
 
     def _read_up_to(self, size: int) -> None:
-        """RunDocumentsError at a large gap: what stood there may have been anybody's gate, so nothing can be decided."""
+        """RunDocumentsError at a large gap: it may have contained any attempt's gate, so nothing can be decided."""
         while self._end < size:
             if self._gap > LARGEST_GAP:
                 raise RunDocumentsError(f"the run's journal has a gap before byte {self._end:,}: no worker wrote that")
@@ -202,7 +201,7 @@ class Journal:
             self._end += whole
 
     def _note(self, lines: bytes, place: int) -> None:
-        """Every worker does so with the lines of all the others."""
+        """Index the lines of a piece. Every worker does so for the lines of all others, so it must be fast."""
         places = self._places
         for begin, head, attempt in _records(lines, place):
             yields, shift = _HEADS[head]
@@ -236,7 +235,7 @@ class Journal:
 
 
 class _Gates:
-    """Where the gates of a part of the file are: for each attempt the first one, which counts."""
+    """Positions of gates in a part of the file: for each attempt the first one, which counts."""
 
     def __init__(self) -> None:
         self.places: dict[bytes, int] = {}
@@ -248,7 +247,7 @@ class _Gates:
             self.begin = self._end = position
 
     def is_first(self, attempt: bytes, place: int, end: int, descriptor: int) -> bool | None:
-        """Whether the gate that we have written there, up to `end`, counts; None: the file is another one, made anew."""
+        """Whether our gate, written up to `end`, counts; None if the file was created again."""
         begin = place - len(BEGIN)
         if begin < self._end:
             return None
@@ -259,7 +258,7 @@ class _Gates:
         return self.places.setdefault(attempt, place) == place
 
     def _note(self, lines: bytes, place: int) -> None:
-        """Those of the others."""
+        """Note the gates of other workers."""
         at = lines.find(_GATE_HEAD)
         while at >= 0:
             end = lines.find(END, at)
@@ -272,9 +271,8 @@ class _Gates:
 
 
 class _Launches:
-    """What whoever launches attempts by the hundred knows of a file. `at_gates`: everybody whose gate stands before
-    `position`, and perhaps somebody whose line was cut off; lines are not taken apart for it. `told`: whose spec was
-    written from here."""
+    """What a launcher of many attempts knows of a file. `at_gates`: the attempts whose gate is before `position`, and
+    perhaps some whose line was truncated, since lines are not parsed for it. `told`: the attempts whose spec this process wrote."""
 
     def __init__(self, descriptor: int) -> None:
         self.at_gates: set[bytes] = set()
@@ -283,7 +281,7 @@ class _Launches:
         self._descriptor = descriptor
 
     def read_on(self) -> None:
-        """Up to the end of the last line that has been written whole."""
+        """Read up to the end of the last complete line."""
         size = os.fstat(self._descriptor).st_size
         while self.position < size:
             piece = os.pread(self._descriptor, min(_PIECE, size - self.position), self.position)
@@ -303,8 +301,8 @@ def _opened(path: str) -> int:
 
 
 def _pieces(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """What stands between two places, never much of it at once, each piece with its place and up to the end of a line.
-    What is too long for a line was written by nobody: of that the last mark may begin one."""
+    """Yield the bytes between two positions in bounded pieces that end with a line, each with its position. Data that is too
+    long for a line is garbage; only its last mark may begin a line."""
     while begin < end:
         piece = os.pread(descriptor, min(_PIECE, end - begin), begin)
         if not piece:
@@ -322,7 +320,7 @@ def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:
 
 
 def _records(lines: bytes, place: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """Place, head and attempt of each; whatever else there is was never one of ours."""
+    """Yield position, head and attempt of each record. Anything else in the data is ignored."""
     for line in lines.split(END):
         begin, (head, attempt, length, document) = _parts(line)
         if head in _HEADS and length == b"%d" % len(document):
@@ -331,7 +329,7 @@ def _records(lines: bytes, place: int) -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def _parts(line: bytes) -> tuple[int, list[bytes]]:
-    """Where its record begins, and the four parts of that. What stands before the last mark was cut off by it."""
+    """Position and the four parts of a record. Data before the last mark is a truncated record."""
     begin = line.rfind(BEGIN)
     parts = (line[begin:] if begin > 0 else line).split(b" ", 3)
     return begin, parts if len(parts) == 4 else _NO_RECORD

@@ -1,7 +1,7 @@
-"""Objects as files, but for the small documents of attempts: those of a run are lines of one journal.
+"""Objects as files, except for the small documents of attempts: those of a run are lines of one journal.
 
-A document that is written again (a heartbeat), and one that is large, gets a file of its own, and the journal says so
-once: it does not grow as long as a task runs.
+A document that is written again (a heartbeat) or is large gets a file, and the journal records that once: so the journal
+does not grow while a task runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class JournaledObjects(LocalObjects):
 
     def __init__(self, root: str, durability: str = "normal") -> None:
         super().__init__(root, durability)
-        self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last
+        self._journals: dict[str, Journal] = {}  # by run, in the order of their last use
         self._lock = allocate_lock()
 
     def skip_to(self, attempt: str, position: int) -> None:
@@ -79,8 +79,10 @@ class JournaledObjects(LocalObjects):
         except OSError as error:
             raise explained(error, "write", layout.status_key(layout.stem(attempt))) from error
 
+    put_last_status = put_status
+
     def _put_again(self, attempt: str, document: bytes, written: int) -> None:
-        """A status that was put before."""
+        """Replace a status that was written before."""
         key = layout.status_key(layout.stem(attempt))
         name = _document(key)
         super().put(key, document)
@@ -115,13 +117,13 @@ class JournaledObjects(LocalObjects):
             with self._lock:
                 is_first = place[0].append_gate(place[1], document)
         except OSError:
-            return super().claim_gate(attempt, document)  # to find that somebody else has it needs no room on the disk
+            return super().claim_gate(attempt, document)  # finding another worker's gate needs no disk space
         if is_first is False:  # it may be ours: an earlier call may have written it, and failed after that
             return self.get(layout.gate_key(layout.stem(attempt))) == document
         return bool(is_first)
 
     def _ready_place(self, attempt: str) -> tuple[Journal, bytes] | None:
-        """The journal of a worker's run, if it has skipped to where its attempt begins; and the attempt's name there."""
+        """The journal of a worker's run, if it has skipped to its attempt, and the attempt's name in it."""
         run, name = _place_of(attempt)
         journal = self._journals.get(run)
         if journal is None or not journal.is_ready_for_gates() or not _is_fit(name):
@@ -196,13 +198,13 @@ class JournaledObjects(LocalObjects):
             return self._is_absent(journal, key, name) and journal.append_first(kind, attempt, data)
         except OSError:
             if journal.find(kind, attempt):
-                return False  # who is late needs no room on the disk
+                return False  # losing needs no disk space
             raise
 
     def _is_absent(self, journal: Journal, key: str, name: _Name) -> bool:
-        """As far as can be seen."""
+        """Whether the document does not exist, as far as is known."""
         _, attempt, kind = name
-        # Of an attempt that is known our line will tell: whoever wrote the first one has it.
+        # The attempt is known: append, and see whether ours is the first line.
         if journal.knows(attempt):
             return not journal.known(kind, attempt)
         if journal.find(kind, attempt):
@@ -210,7 +212,7 @@ class JournaledObjects(LocalObjects):
         return journal.knows(attempt) or super().size(key) is None
 
     def _get(self, name: _Name) -> tuple[bool, bytes | None]:
-        """Whether the journal can say, and what; else there may be a file, also one from before there were journals."""
+        """Whether the journal has the answer, and the document. Otherwise there may be a file, also from an older release."""
         run, attempt, kind = name
         journal = self._journal(run, makes=False)
         if journal is None:
@@ -222,7 +224,7 @@ class JournaledObjects(LocalObjects):
         return how != IN_A_FILE, data
 
     def _runs(self, prefix: str) -> builtins.list[str]:
-        """Those a prefix may speak of."""
+        """The runs that a prefix matches."""
         home, _, run = prefix.partition("/")
         if home not in ("", layout.RUNS):
             return []
@@ -278,7 +280,7 @@ class JournaledObjects(LocalObjects):
 
 
 def _document(key: str) -> _Name | None:
-    """Run, attempt and kind, if it belongs into a journal."""
+    """Run, attempt and kind if the key is a document for a journal, else None."""
     parts = layout.document_parts(key)
     if parts is None or not _is_fit(key):
         return None
@@ -287,11 +289,11 @@ def _document(key: str) -> _Name | None:
 
 
 def _place_of(attempt: str) -> tuple[str, str]:
-    """Its run, and its name in the run's journal."""
+    """The attempt's run, and its name in the run's journal."""
     run, task, index, number = attempt.split("/")
     return run, f"{task}.{index}.{number}"
 
 
 def _is_fit(name: str) -> bool:
-    """For a place in a line."""
+    """Whether the document fits into a line."""
     return " " not in name and "\n" not in name

@@ -9,9 +9,9 @@ from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
+    from typing import Literal, TypeVar
 
-    from ork.objects.attempt_documents import Found, LogSink
+    from ork.objects.attempt_documents import Found, LogSink, Look
     from ork.objects.store import ObjectStore as _Verbs
 
     T = TypeVar("T")
@@ -20,6 +20,7 @@ else:
     _Verbs = object  # every worker imports this, and `typing` takes longer to load than all of it
 
 STATUS_LIMIT = 2 * DOCUMENT_LIMIT
+BEATING: Literal["beating"] = "beating"  # of `look_at_statuses`
 
 
 class KeyedDocuments(_Verbs):
@@ -29,6 +30,10 @@ class KeyedDocuments(_Verbs):
     url: str
     kind = "objects"
     answers_at_once = False
+    is_guarded = False
+
+    def sign_in(self, attempt: str, secret: str, fence_seconds: float | None = None) -> str:  # noqa: ARG002
+        return ""
 
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> Sequence[int]:
         self._put_many([(layout.spec_key(layout.stem(attempt)), data) for attempt, data in specs])
@@ -51,6 +56,9 @@ class KeyedDocuments(_Verbs):
     def put_status(self, attempt: str, document: bytes, written: int | None = None) -> None:  # noqa: ARG002
         self.put(layout.status_key(layout.stem(attempt)), document)
 
+    def put_last_status(self, attempt: str, document: bytes, written: int | None = None) -> None:
+        self.put_status(attempt, document, written)
+
     def put_status_if_absent(self, attempt: str, document: bytes) -> None:
         self.put_if_absent(layout.status_key(layout.stem(attempt)), document)
 
@@ -59,6 +67,9 @@ class KeyedDocuments(_Verbs):
 
     def read_statuses(self, attempts: Sequence[str]) -> Sequence[Found]:
         return self._get_many([layout.status_key(layout.stem(attempt)) for attempt in attempts], STATUS_LIMIT)
+
+    def look_at_statuses(self, attempts: Sequence[str]) -> Sequence[Look]:
+        return self.read_statuses(attempts)
 
     def put_output(self, attempt: str, data: bytes) -> str:
         reference = layout.output_key(layout.stem(attempt))

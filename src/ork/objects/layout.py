@@ -1,6 +1,6 @@
 """Where an attempt's documents are. Nothing else knows these keys.
 
-runs/<run>/<task>.<index or 0>.<attempt>.{spec,gate,status,output,stop}.json and `.log` beside them. No folder for an
+runs/<run>/<task>.<index or 0>.<attempt>.{spec,gate,status,end,output,stop}.json and `.log` beside them; `end` in buckets only. No folder for an
 attempt: making one costs more than all its documents.
 """
 
@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 TEMPORARY, OWN = ".tmp-", ".ork-"  # names of files that a store keeps for itself begin with one of these
-IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.identity`
+IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.opening`
 _DOCUMENTS = ("spec.json", "gate.json", "status.json")
-_FILES = ("output.json", "log", "stop.json")  # every worker looks for a stop now and then, and hardly ever is there one
+_FILES = (
+    "output.json",
+    "log",
+    "end.json",
+    "stop.json",
+)  # every worker looks for a stop now and then, and hardly ever is there one
 
 
 def checked_key(key: str) -> str:
@@ -31,12 +36,12 @@ def run_folder(run: str) -> str:
 
 
 def attempt_stem(key: AttemptKey) -> str:
-    """What the keys of all its documents begin with."""
+    """The common prefix of the keys of its documents."""
     return f"{RUNS}/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
 
 
 def shared_key(run: str, task: str, round: int) -> str:
-    """The output of a task, put down once for the many that are given it."""
+    """The key of a task's output that is stored once for many attempts."""
     return f"{RUNS}/{run}/{task}.shared-{round}.json"
 
 
@@ -77,7 +82,7 @@ def parts_of(key: str) -> tuple[str, str, str, str, str] | None:
 
 
 def document_parts(key: str) -> tuple[str, str, str] | None:
-    """Run, attempt and kind of one of the small documents that say what is to be done and what became of it."""
+    """Run, attempt and kind of a spec, gate or status; None for other keys."""
     home, _, rest = key.partition("/")
     run, _, name = rest.partition("/")
     if home != RUNS or "/" in name:
@@ -92,18 +97,17 @@ def spec_key(stem: str) -> str:
     return stem + ".spec.json"
 
 
-def of_spec(key: str) -> tuple[str, str] | None:
-    """Run and attempt, as in `document_parts`, of a spec's key."""
-    parts = key.split("/")
-    return (parts[1], parts[2][: -len(".spec.json")]) if len(parts) == 3 else None
-
-
 def gate_key(stem: str) -> str:
     return stem + ".gate.json"
 
 
 def status_key(stem: str) -> str:
     return stem + ".status.json"
+
+
+def end_key(stem: str) -> str:
+    """The last status, in a store where it has a key of its own."""
+    return stem + ".end.json"
 
 
 def output_key(stem: str) -> str:
@@ -116,13 +120,3 @@ def stop_key(stem: str) -> str:
 
 def log_key(stem: str) -> str:
     return stem + ".log"
-
-
-def input_key(stem: str) -> str:
-    """What a command is given to read, while it runs."""
-    return stem + ".input.json"
-
-
-def written_key(stem: str) -> str:
-    """What a command writes as its output, until that is stored."""
-    return stem + ".written.json"

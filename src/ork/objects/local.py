@@ -20,7 +20,7 @@ _LEAST_ROOM = 1 << 14
 
 
 class LocalObjects(KeyedDocuments):
-    """`durability="full"` promises that what was put survives the loss of power; "normal", the death of any process."""
+    """`durability="full"` promises that objects survive a power failure; "normal", the death of any process."""
 
     kind = "files"
     answers_at_once = True
@@ -33,13 +33,13 @@ class LocalObjects(KeyedDocuments):
     def path(self, key: str) -> str:
         """Where the object's file is; a key that points outside is an ObjectsError."""
         inner = "/" + key
-        # Few keys have a part that begins with a dot, or is empty: only those are looked at more closely.
+        # Few keys have a part that begins with a dot, or is empty: only those are checked in detail.
         if "/." in inner or "//" in inner or "\0" in key or inner[-1] == "/":
             checked_key(key)
         return self.root + inner
 
     def is_full(self) -> bool:
-        """Whether there is no more room on its disk for anything to be written down."""
+        """Whether the disk is full."""
         try:
             disk = os.statvfs(self.root)
         except OSError:
@@ -50,7 +50,7 @@ class LocalObjects(KeyedDocuments):
         self._write_whole(key, data, os.replace)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
-        # A link is made of a whole file or not at all, and fails when the name is taken.
+        # A link is atomic, and fails if the name exists.
         try:
             self._write_whole(key, data, os.link)
         except FileExistsError:
@@ -77,6 +77,8 @@ class LocalObjects(KeyedDocuments):
             return b""
         try:
             there = max(0, os.fstat(descriptor).st_size - start)
+            if not there:
+                return b""
             os.lseek(descriptor, start, os.SEEK_SET)
             return _read_up_to(descriptor, there if size is None else min(size, there))
         except OSError as error:
@@ -109,7 +111,7 @@ class LocalObjects(KeyedDocuments):
             try:
                 shutil.rmtree(folder)
             except FileNotFoundError:
-                continue  # somebody else deletes as well: what is left is begun anew
+                continue  # another process deletes as well: start again with the rest
             except OSError as error:
                 raise explained(error, "delete", prefix) from error
 
@@ -153,7 +155,7 @@ class LocalObjects(KeyedDocuments):
         return None if os.path.isdir(place) else place
 
     def _folder(self, prefix: str) -> str:
-        """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""
+        """The folder of a prefix. A prefix is a whole path: `runs/a` does not match `runs/ab`."""
         inner = prefix.strip("/")
         return self.path(inner) if inner else self.root
 
@@ -207,7 +209,7 @@ class LocalObjects(KeyedDocuments):
             return os.open(path, flags, 0o600)
 
     def _make_file(self, path: str) -> None:
-        """It is there, empty unless somebody was faster."""
+        """Create the file, empty, unless it exists."""
         folder = path.rpartition("/")[0]
         try:
             os.close(self._create(path, folder))
@@ -218,14 +220,14 @@ class LocalObjects(KeyedDocuments):
 
     def _make_folder(self, folder: str) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        # A new folder is only safe once the folder that names it is.
+        # A new folder survives a power failure only if its parent is synced as well.
         while self._is_durable and len(folder) > len(self.root):
             folder = folder.rpartition("/")[0]
             _sync_folder(folder)
 
 
 class FileLog:
-    """A log that is a file of the store: what is written to the descriptor is there."""
+    """A log that is a file of the store: the descriptor writes to it directly."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -236,8 +238,12 @@ class FileLog:
             self._descriptor = _opened_log(self._path, os.O_APPEND)
         return self._descriptor
 
-    def flush(self) -> None:
-        """There is nothing between the descriptor and the file."""
+    def flush(self) -> bool:
+        """Nothing to do: the descriptor writes to the file directly."""
+        return False
+
+    def due(self, now: float) -> float | None:  # noqa: ARG002
+        return None
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -246,7 +252,7 @@ class FileLog:
 
 
 def _opened_log(path: str, flags: int) -> int:
-    """Its folder is there since the spec was written; if it was deleted, nothing is to be made anew."""
+    """Open a log file. Its folder exists since the spec was written; if it was deleted, it is not created again."""
     return os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
@@ -278,7 +284,7 @@ def _remove(path: str) -> None:
 
 def explained(error: OSError, verb: str, key: str) -> ObjectsError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ObjectsError(f"cannot {verb} {key}: the disk is full", hint="free some space; work goes on by itself")
+        return ObjectsError(f"cannot {verb} {key}: the disk is full", hint="free some space; work continues by itself")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ObjectsError(
             f"cannot {verb} {key}: {os.strerror(error.errno or 0)}", hint="check the folder's permissions"

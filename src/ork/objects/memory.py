@@ -19,8 +19,8 @@ class _Written(NamedTuple):
 
 
 class MemoryObjects(KeyedDocuments):
-    """Every promise of the contract. Remembers what was written when and by whom, so that a simulation can show a reader
-    older contents, and lose what was written last."""
+    """Fulfils the whole contract. Remembers when and by whom objects were written, so that a simulation can show older
+    contents to a reader, and lose the latest writes."""
 
     url = "memory:"
     kind = "memory"
@@ -46,7 +46,7 @@ class MemoryObjects(KeyedDocuments):
         return _within(key, written[-1].data, limit) if written else None
 
     def get_as_of(self, key: str, moment: float, reader: str, *, limit: int | None = None) -> bytes | None:
-        """What a reader sees whose view ends at `moment`, save for what it wrote itself."""
+        """The object as of `moment`, for a reader that also sees its own later writes."""
         for written in reversed(self._written.get(layout.checked_key(key), ())):
             if written.at <= moment or written.writer == reader:
                 return _within(key, written.data, limit)
@@ -75,7 +75,7 @@ class MemoryObjects(KeyedDocuments):
         return [written.data for written in self._written.get(layout.status_key(layout.stem(attempt)), ())]
 
     def last_written_at(self, attempt: str, by: Callable[[str], bool]) -> float | None:
-        """When somebody whose name that holds for last wrote the attempt's gate or status."""
+        """When a writer that fulfils the predicate last wrote the attempt's gate or status."""
         stem = layout.stem(attempt)
         kept = [*self._written.get(layout.gate_key(stem), ()), *self._written.get(layout.status_key(stem), ())]
         return max((written.at for written in kept if by(written.writer)), default=None)

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ork.objects.attempt_documents import AttemptDocuments
+    from ork.objects.keyed import KeyedDocuments
 
 FILE, JOURNAL = "file:", "journal:"
+SERVER = ("https:", "http:")
 _MARK = OWN + "journals"
 # Where appending to a file is atomic for all who can see the file. Not on what is shared between machines.
 _LOCAL_DISKS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "f2fs", "overlay", "bcachefs"})
@@ -29,21 +31,42 @@ def root_of_url(url: str) -> str:
         if url.startswith(scheme):
             path = url[len(scheme) :]
             return path[2:] if path.startswith("///") else path
-    raise ObjectsError(f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder")
+    raise ObjectsError(
+        f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder, gs://, s3://, az:// or https://"
+    )
 
 
 def of_spec_url(url: str) -> tuple[str, str]:
     """The object store and the attempt that a URL like file:/data/objects/runs/7f3k…/load.0.1.spec.json names."""
-    store, _, rest = url.rpartition(f"/{RUNS}/")
+    place, _, query = url.partition("?")
+    if f"/{RUNS}/" in query:  # a store's URL with a key behind it
+        place, query = url, ""
+    store, _, rest = place.rpartition(f"/{RUNS}/")
     attempt = attempt_of(f"{RUNS}/{rest}")
     if attempt is None:
         raise ObjectsError(f"not the URL of a spec: {url[:200]!r}")
-    return store, attempt
+    return store + (f"?{query}" if query else ""), attempt
 
 
-def open_objects(url: str, durability: str = "normal", within: str = "", *, creates: bool = True) -> LocalObjects:
+def open_objects(
+    url: str,
+    durability: str = "normal",
+    within: str = "",
+    *,
+    creates: bool = True,
+    forks: bool = True,
+    token: str | None = None,
+) -> KeyedDocuments:
     """For schedulers, workers and readers. A relative path is below `within`. `journal:` makes a new folder one with journals
-    if its disk supports that; `file:`, and any URL without `creates`, leaves the folder as it is."""
+    if its disk supports that; `file:`, and any URL without `creates`, leaves the folder as it is. `forks`: this process, or
+    one that is forked from it, may use the store. `token` is a scheduler's, for a store behind a server; workers sign in
+    instead."""
+    if url.startswith(SERVER):
+        from ork.objects.served import ServedObjects
+
+        return ServedObjects(url, token, is_patient=creates)
+    if "://" in url and (bucket := _open_bucket(url, forks=forks)) is not None:
+        return bucket
     root = os.path.join(within, root_of_url(url))
     may_create = creates and url.startswith(JOURNAL)
     if os.path.exists(f"{root}/{_MARK}") or (may_create and _may_become_journaled(root)):
@@ -53,9 +76,27 @@ def open_objects(url: str, durability: str = "normal", within: str = "", *, crea
     return LocalObjects(root, durability)
 
 
-def open_values(url: str, durability: str) -> AttemptDocuments:
-    """For the process of a task, which reads values and writes its output and touches no other document."""
+def open_values(url: str, durability: str, access: str = "") -> AttemptDocuments:
+    """For the process of a task, which reads values and writes its output and touches no other document. `access` comes from
+    `sign_in`."""
+    if url.startswith(SERVER):
+        from ork.objects.served import ServedObjects
+
+        return ServedObjects(url, access=access)
+    if "://" in url and (bucket := _open_bucket(url, forks=True)) is not None:
+        return bucket
     return LocalObjects(root_of_url(url), durability)
+
+
+def _open_bucket(url: str, *, forks: bool) -> KeyedDocuments | None:
+    """The bucket that the URL names; None for other URLs. Sends no request."""
+    from ork.objects.buckets.address import is_bucket
+
+    if not is_bucket(url):
+        return None
+    from ork.objects.buckets.opening import open_bucket
+
+    return open_bucket(url, forks=forks)
 
 
 def undo_opening(objects: AttemptDocuments) -> None:
@@ -68,6 +109,11 @@ def undo_opening(objects: AttemptDocuments) -> None:
         return
 
 
+def is_on_network_disk(objects: AttemptDocuments) -> bool:
+    """Whether this is a folder with journals on a disk on which appending may not be atomic, such as NFS."""
+    return objects.kind == "journal" and not _is_local_disk(root_of_url(objects.url))
+
+
 def _may_become_journaled(root: str) -> bool:
     """A folder that is in use keeps its kind: its users would not see each other's documents otherwise."""
     return not os.path.exists(f"{root}/{IDENTITY_KEY}") and _mark(root)
@@ -77,13 +123,17 @@ def _mark(root: str) -> bool:
     """False if this folder must keep to files, or cannot be written."""
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
-        with open("/proc/self/mounts", "rb") as mounts:
-            if _disk_of(os.path.realpath(root), mounts) not in _LOCAL_DISKS:
-                return False
+        if not _is_local_disk(root):
+            return False
         os.close(os.open(f"{root}/{_MARK}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError:
         return False
     return True
+
+
+def _is_local_disk(folder: str) -> bool:
+    with open("/proc/self/mounts", "rb") as mounts:
+        return _disk_of(os.path.realpath(folder), mounts) in _LOCAL_DISKS
 
 
 def _disk_of(path: str, mounts: Iterable[bytes]) -> str:

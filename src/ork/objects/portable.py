@@ -1,4 +1,4 @@
-"""What an attempt needs, as files of a store of its own, to be carried to another place and back."""
+"""The documents that an attempt needs, as files that can be copied to another machine and back."""
 
 from __future__ import annotations
 

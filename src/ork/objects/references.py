@@ -1,4 +1,4 @@
-"""Names of values that are too large for a status or spec. They stand in rows and documents, so they never change."""
+"""Names of values that are too large for a status or spec. They are stored in rows and documents, so they never change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def output_reference(attempt: str) -> str:
-    """Of an attempt's output."""
+    """The reference of an attempt's output."""
     return layout.output_key(layout.stem(attempt))
 
 
@@ -21,12 +21,12 @@ def attempt_of_output(reference: str) -> str | None:
 
 
 def shared_reference(run: str, task: str, round: int) -> str:
-    """Of the output of a task, stored once for the many attempts that are given it."""
+    """The reference of a task's output that is stored once for many attempts."""
     return layout.shared_key(run, task, round)
 
 
 def references_in(spec: dict[str, Any]) -> list[str]:
-    """Those that the values of a spec point at."""
+    """The references in the values of a spec."""
     named = (spec["inputs"] or {}, spec["upstream"], spec["env"])
     bounds = [bound for group in named for bound in group.values()]
     single = [spec.get(name) or {} for name in ("item", "config", "task_config")]
@@ -34,7 +34,7 @@ def references_in(spec: dict[str, Any]) -> list[str]:
 
 
 def references_of(bound: dict[str, Any]) -> list[str]:
-    """Never those in a `value`: that is the user's data, whatever it looks like."""
+    """The references in bindings; a `value` is the user's data and is not searched."""
     if "object" in bound:
         return [bound["object"]]
     below = bound.get("list", []) if "list" in bound else list(bound.get("map", {}).values())

@@ -1,4 +1,4 @@
-"""Opening files in places that users and their tasks can reach: nothing but a regular file is ever waited for or read."""
+"""Opening files in places that users and their tasks can reach: only regular files are opened and read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_FILES = {
 
 
 class NotRegularError(OSError):
-    """There is something of that name, but no regular file."""
+    """The path exists, but is not a regular file."""
 
 
 def open_regular(path: str, flags: int = os.O_RDONLY, *, follows_links: bool = False) -> int:

@@ -12,7 +12,7 @@ from ork.errors import ObjectsError, UnreadableError
 from ork.model.run import Run
 from ork.model.workflow import CompiledWorkflow
 from ork.objects.attempt_documents import AttemptDocuments, Found
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.objects.references import references_of
 from ork.state.reading import StateReader
 
@@ -53,7 +53,7 @@ async def open_bound(bound: Bound, objects: AttemptDocuments, limit: int) -> Any
 async def _read(bounds: Sequence[Bound], objects: AttemptDocuments, limit: int) -> dict[str, Found]:
     """The content of all objects that the values refer to."""
     references = [reference for bound in bounds for reference in references_of(bound)]
-    found = await Calls(objects).call(objects.read_values, references, limit) if references else ()
+    found = await DocumentCalls(objects).call(objects.read_values, references, limit) if references else ()
     return dict(zip(references, found, strict=True))
 
 

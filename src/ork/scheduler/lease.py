@@ -40,7 +40,7 @@ class SchedulerLease:
         self.peers: tuple[SchedulerEntry, ...] = ()
         self._only = None if only is None else {only}  # the only runs to work on; None: any
         self._identity = identity
-        self._kind = kind
+        self.kind = kind
         self._store = store
         self._options = options
         self._monotonic = monotonic
@@ -53,7 +53,7 @@ class SchedulerLease:
     async def register(self, now: datetime) -> None:
         sent = self._monotonic()
         self._may_be_registered = True
-        await self._store.register(self.id, self._identity, self._kind, now, terms=self._terms)
+        await self._store.register(self.id, self._identity, self.kind, now, terms=self._terms)
         self._renewed_at = sent
         await self._read_controls()
 

@@ -16,32 +16,34 @@ from ork.errors import ExecutorError, ObjectsError, RunDocumentsError
 from ork.executors.executor import Executor, Presence, ReportedStatus, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
-from ork.model.status import Status
-from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat
+from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat, Status
 from ork.model.workflow import TaskSpec
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import as_event, ask_to_stop, close_gate, gate_state, if_new
-from ork.scheduler.statuses import Statuses
+from ork.scheduler.statuses import Statuses, as_event, ask_to_stop, close_gate, gate_state, if_new
 from ork.scheduler.unreachable import look_again_in, over_after, silence, why_over
-from ork.scheduler.watched import (
+from ork.scheduler.watchlist import (
     Seen,
     Watched,
+    WatchedGroups,
+    Watchlist,
     by_executor,
     executor_of,
     find,
     forget_waits,
     has_just_handed_over,
+    heard,
     note_gate,
     note_heartbeat,
     note_silence,
+    note_waiting,
     presence_is_enough,
     release,
+    seconds_without_sign,
     taken_over,
     timeouts_for,
 )
-from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Telemetry, TelemetryEvent
 
 RELAUNCHES = 3
@@ -60,7 +62,7 @@ class Observer:
         on_status: StatusCallback,
     ) -> None:
         self._objects = objects
-        self._calls = Calls(objects)
+        self._calls = DocumentCalls(objects)
         self._statuses = Statuses(objects, telemetry)
         self._executors = executors
         self._options = options
@@ -68,6 +70,7 @@ class Observer:
         self._telemetry = telemetry
         self._on_status = on_status
         self.watchlist = self._watched = Watchlist(monotonic)
+        self._groups = WatchedGroups()
         self.broken: dict[RunId, str] = {}  # runs with permanently damaged documents, until the caller takes them
 
     # ── watched attempts ──────────────────────────────────────────────────────────────────────────
@@ -75,16 +78,26 @@ class Observer:
     def begin(self, attempt: Attempt, task: TaskSpec) -> None:
         """Watch a new attempt that was just admitted. Its launch follows."""
         now = self._monotonic()
-        self._watched.add(Watched(attempt, task, now, now, launches=1), now + self._options.monitor_seconds)
+        group = None if attempt.group is None else self._groups.of(attempt, now)
+        watched = Watched(attempt, task, now, now, launches=1, group=group)
+        self._watched.add(watched, now + self._aligned(self._options.monitor_seconds, now))
 
     async def adopt(
-        self, attempts: Sequence[tuple[Attempt, TaskSpec]], heartbeats: Sequence[Heartbeat], now: datetime
+        self,
+        attempts: Sequence[tuple[Attempt, TaskSpec]],
+        heartbeats: Sequence[Heartbeat],
+        signs: Mapping[str, datetime],
+        now: datetime,
     ) -> None:
-        """Watch attempts that another scheduler started: look at them at once, and let their executors report their ends."""
+        """Watch attempts that another scheduler started: look at them at once, and let their executors report their ends.
+        `signs` are the last signs of life of launch groups, by task."""
         mono = self._monotonic()
         noted = {each.attempt: each for each in heartbeats}
         for attempt, task in attempts:
-            self._watched.add(taken_over(attempt, task, noted.get(attempt.key), mono, now), mono)
+            watched = taken_over(attempt, task, noted.get(attempt.key), mono, now)
+            if attempt.group is not None:
+                watched.group = self._groups.of(attempt, mono - seconds_without_sign(attempt, signs, now))
+            self._watched.add(watched, mono)
             self._watched.look_now(attempt.key)
         await self._watch_all([attempt for attempt, _ in attempts])
 
@@ -135,9 +148,14 @@ class Observer:
     async def look(self, now: datetime) -> Seen:
         seen = Seen([], [])
         unsure: list[Watched] = []
-        for watched, status, was_reported in await self._statuses.of_all(self._watched.take_due()):
+        for watched, status, was_reported in await self._statuses.of_all(self._watched.take_due(), self._needs_reading):
+            watched.was_called = False
             if isinstance(status, ObjectsError):
                 self._on_objects_error(watched, status)
+            elif status == "beating":
+                watched.last_seen = self._monotonic()
+                heard(watched, watched.last_seen)
+                unsure.append(watched)
             elif not self._look_at_status(watched, status, was_reported, seen):
                 unsure.append(watched)
         if seen.handed_over:
@@ -145,6 +163,13 @@ class Observer:
         if unsure:
             await self._ask_executors(unsure, seen, now)
         return seen
+
+    def _needs_reading(self, watched: Watched) -> bool:
+        """False if the attempt's status may be looked at in a listing. Where something is decided from it, it is read."""
+        if self._objects.answers_at_once or watched.was_called or watched.closing or watched.is_preparing:
+            return True
+        silent = self._monotonic() - watched.last_seen
+        return watched.running_since is not None and silent >= self._options.liveness.stale_seconds / 2
 
     def _look_at_status(self, watched: Watched, status: Status | None, was_reported: bool, seen: Seen) -> bool:
         """True if the attempt's status is sufficient for now; otherwise its executor must be asked."""
@@ -154,6 +179,8 @@ class Observer:
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
             return False
         note_heartbeat(watched, status.seq, mono)
+        if watched.group is not None:
+            watched.group.at = mono
         event = as_event(status, watched.attempt)
         if status.is_final:
             if status.metrics is not None:
@@ -163,6 +190,7 @@ class Observer:
         is_first = watched.attempt.seq == 0  # it may already count as running because of its gate
         if watched.running_since is None or status.is_preparing:  # the timeout starts after the preparation
             watched.running_since = mono
+        watched.is_preparing = status.is_preparing
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
         if watched.is_adopted:  # otherwise a current heartbeat need not be stored
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
@@ -214,7 +242,7 @@ class Observer:
         elif presence is Presence.GONE and await self._waits_unwatched(watched):
             if await self._statuses.newest(watched.attempt) is not None:
                 await self._watch_all([watched.attempt])
-            await self._judge_silence(watched, seen)
+            await self._judge_silence(watched, presence, seen)
             self._watched.look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
             await self._judge_gone(watched, seen)
@@ -223,7 +251,8 @@ class Observer:
         else:
             if presence is Presence.RUNNING and presence_is_enough(watched.attempt, self._executors):
                 watched.last_seen = self._monotonic()
-            await self._judge_silence(watched, seen)
+                heard(watched, watched.last_seen)
+            await self._judge_silence(watched, presence, seen)
 
     async def _waits_unwatched(self, watched: Watched) -> bool:
         """True if the attempt waits for a job that nobody polls, because the poller could not read its documents. Polling
@@ -240,7 +269,9 @@ class Observer:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
             self._watched.look_again(watched, 0.0)
-        elif watched.attempt.waits_for is not None or await self._gate_state(watched.attempt) is not None:
+        elif watched.attempt.waits_for is not None or (gate := await self._gate_state(watched.attempt)) is not None:
+            if watched.attempt.waits_for is None and gate == "started" and self._is_news(watched, seen):
+                return
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
         elif (wait := watched.launch_again_at - self._monotonic()) > 0:
@@ -254,11 +285,24 @@ class Observer:
             seen.launch.append(watched.attempt)
             self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
-    async def _judge_silence(self, watched: Watched, seen: Seen) -> None:
+    def _is_news(self, watched: Watched, seen: Seen) -> bool:
+        """True if the gate was not known to be won. The worker may have won it after the executor answered that nothing of the attempt is
+        alive, so the executor is asked again."""
+        if watched.running_since is not None:
+            return False
+        watched.running_since = self._monotonic()
+        note_gate(watched, watched.running_since, seen)
+        self._watched.look_again(watched, 0.0)
+        return True
+
+    async def _judge_silence(self, watched: Watched, presence: Presence, seen: Seen) -> None:
         if watched.running_since is None and await self._gate_state(watched.attempt) == "started":
             # Its worker won the gate but wrote no status yet: from here on it counts as running.
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
+            heard(watched, watched.running_since)
+        elif watched.running_since is None:
+            note_waiting(watched, presence, self._monotonic(), seen)
         given_up = check_liveness(
             timeouts_for(watched, self._options.liveness),
             self._monotonic(),
@@ -304,6 +348,8 @@ class Observer:
                 return
             watched.stop_asked_at = mono
             note_gate(watched, mono, seen)
+            if presence is Presence.GONE and self._is_news(watched, seen):
+                return
         if presence in (Presence.GONE, Presence.LOST):
             await self._close_gone(watched, seen, mono)
         elif presence is Presence.UNKNOWN or executor is None:
@@ -364,6 +410,8 @@ class Observer:
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
         """Report the final event of an attempt and stop watching it."""
+        if watched.group is not None:
+            watched.group.at = self._monotonic()
         seen.events.append((watched.attempt.key.run, event))
         self._watched.forget(watched.attempt.key)
 
@@ -385,4 +433,9 @@ class Observer:
         # The poller reports the end of jobs. Looking rarely is enough to keep the attempt from counting as silent.
         is_waiting = watched.attempt.waits_for is not None
         often = self._options.liveness.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
-        self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))
+        self._watched.look_again(watched, max(0.001, min(self._aligned(often, mono), overdue - mono)))
+
+    def _aligned(self, seconds: float, mono: float) -> float:
+        """Up to that many seconds. Of a slow store all looks come at the same times, so that one listing of a run serves all
+        of its attempts."""
+        return seconds if self._objects.answers_at_once else seconds - mono % seconds

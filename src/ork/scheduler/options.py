@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ork.core.liveness import LivenessTimeouts
 from ork.errors import UndeclaredSecretError
 from ork.model.ids import AttemptKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
-from ork.model.workflow import TaskSpec, Version
+from ork.model.workflow import CompiledWorkflow, TaskSpec, Version
+
+if TYPE_CHECKING:
+    from ork.core.cost import PriceList
 
 
 def _no_secrets(name: str, _workflow: str) -> str:
@@ -24,15 +28,7 @@ def _no_code(_version: Version, _spec: TaskSpec) -> str:
     return ""
 
 
-def _no_trace(_attempt: AttemptKey) -> str | None:
-    return None
-
-
 def _no_config(_spec: TaskSpec) -> WorkerConfig | None:
-    return None
-
-
-def _own_interpreter(_root: str) -> str | None:
     return None
 
 
@@ -67,6 +63,8 @@ class SchedulerOptions(Record):
     secrets_ready: Callable[[Iterable[tuple[str, str]]], Awaitable[None]] = (
         _are_ready  # fetches secrets that are not available at once
     )
-    traceparent: Callable[[AttemptKey], str | None] = _no_trace  # parent of the attempt's own spans
+    traceparent: Callable[[AttemptKey], str | None] | None = None  # parent of the attempt's own spans
     worker_for: Callable[[TaskSpec], WorkerConfig | None] = _no_config  # from workers.yaml
-    interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python
+    placed: Callable[[CompiledWorkflow], CompiledWorkflow] | None = None  # with the executors that its tasks get here
+    cloud_run: Callable[[TaskSpec, Version], dict[str, Any] | None] | None = None  # settings of a task on Cloud Run
+    prices: Callable[[], PriceList | None] | None = None  # for runs with a budget; without them budgets have no effect

@@ -23,7 +23,7 @@ from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.types import check
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.scheduler.child_output import output_of_run
 from ork.scheduler.poll_jobs import AskProcess, Done, Handover, JobFailed, JobResult, Jobs, NotYet
 from ork.scheduler.sensitive import all_opened
@@ -59,13 +59,11 @@ class Poller:
         rule: OutboundRule,
         ask_process: AskProcess,
         on_change: Callable[[], None],
-        interpreter_for: Callable[[str], str | None] = lambda _root: None,
     ) -> None:
         self._store = store
         self._objects = objects
-        self._calls = Calls(objects)
+        self._calls = DocumentCalls(objects)
         self._on_change = on_change
-        self._interpreter_for = interpreter_for
         self._jobs = Jobs(secrets, rule, ask_process, self._opened_params)
         self._waits: dict[AttemptKey, _Wait] = {}
         self._run_changes: dict[RunId, asyncio.Event] = {}
@@ -153,9 +151,7 @@ class Poller:
             spec = documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
-        root = spec["root"]
-        interpreter, paths = self._interpreter_for(root), tuple(spec.get("paths") or ())
-        order = LaunchOrder(attempt, "", root, interpreter=interpreter, paths=paths)
+        order = LaunchOrder(attempt, "", spec["root"], paths=tuple(spec.get("paths") or ()))
         handover = Handover(order, spec, self._objects)
         wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, on_status)
         wait.unfinished = set(range(len(wait.jobs)))
@@ -291,7 +287,7 @@ class Poller:
         at = datetime.now(UTC).isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
-        self._objects.put_status(name, documents.sign(status, attempt.token_hash))
+        self._objects.put_last_status(name, documents.sign(status, attempt.token_hash))
         return True
 
     def _stored(self, text: str, attempt: str, inline_limit: int) -> dict[str, Any]:

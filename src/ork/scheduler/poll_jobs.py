@@ -15,7 +15,7 @@ from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments, LogSink
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.outbound.addresses import BlockedAddressError, NoResponseError
 from ork.outbound.background import in_thread
 from ork.scheduler.spec_secrets import SECRET_PREFIX, mask_of, names_in, secrets_in
@@ -153,6 +153,9 @@ class Jobs:
             # The function was named by a task in a container: its code must not run outside of the container.
             message = "a task in an image cannot have a function called here: hand over with `ork.http_job`"
             return JobFailed(Failure(FailureKind.OUTPUT, message))
+        attempt = handover.order.attempt
+        if handover.objects.is_guarded:
+            spec = {**spec, "access": handover.objects.sign_in(str(attempt.key), attempt.token_hash)}
         request = {"spec": spec, "objects": handover.objects.url, "call": function, "args": args}
         names = names_in(spec["env"])
         values = await in_thread(lambda: [self._secrets(name, spec["workflow"]) for name in names])
@@ -165,7 +168,7 @@ class Jobs:
             async with self._slots:
                 reply = await self._ask_process(handover.order, data, secrets, log)
         finally:
-            await Calls(handover.objects).call(log.close)
+            await DocumentCalls(handover.objects).call(log.close)
         answer = documents.strict_json(reply, max_size=2 * spec["output_limit"])
         if answer.get("failure") is not None:
             failed = answer["failure"]

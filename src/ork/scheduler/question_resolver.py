@@ -17,7 +17,7 @@ from ork.model.ids import RunId
 from ork.model.task import StoredOutput
 from ork.model.workflow import TaskSpec
 from ork.objects.attempt_documents import AttemptDocuments, Found
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.objects.json_text import strict_json
 from ork.objects.references import references_of
 from ork.scheduler.options import SchedulerOptions
@@ -34,7 +34,7 @@ class QuestionResolver:
     ) -> None:
         self._store = store
         self._objects = objects
-        self._calls = Calls(objects)
+        self._calls = DocumentCalls(objects)
         self._limit = options.value_limit
         self._code_hash = options.code_hash
         self._grace = options.close_grace_seconds

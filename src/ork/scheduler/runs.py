@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from ork.core import events as ev
-from ork.core.decisions import Decisions
 from ork.core.effects import Alert, LaunchRequest
+from ork.core.launch_groups import GroupSize, no_groups
 from ork.core.limits import EVERYTHING, RATE, Capacity, limit_names
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
+from ork.core.run_rows import Decisions
 from ork.model.ids import RunId
 from ork.model.record import Record
-from ork.model.run import RunCommand, RunStatus
+from ork.model.run import Run, RunCommand, RunStatus
 from ork.model.task import Attempt
-from ork.model.workflow import Version
+from ork.model.workflow import CompiledWorkflow, Version
 from ork.state.records import ClaimedRun, Committed, RunChanges
 from ork.telemetry import Telemetry, TelemetryEvent
+
+if TYPE_CHECKING:
+    from ork.core.budget import BudgetMeter, BudgetState
+    from ork.core.cost import PriceList
 
 LAUNCHES_PER_RUN = 32
 FIRST_LAUNCHES = 32
@@ -41,9 +47,19 @@ class Decided(Record):
 
 
 class OwnedRuns:
-    def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        launch_batch: int,
+        group_size: GroupSize = no_groups,
+        placed: Callable[[CompiledWorkflow], CompiledWorkflow] | None = None,
+        prices: Callable[[], PriceList | None] | None = None,
+    ) -> None:
+        self._placed = placed
+        self._prices = prices
         self._telemetry = telemetry
         self._launch_batch = launch_batch
+        self._group_size = group_size
         self._is_held = False
         self._next_batch = FIRST_LAUNCHES
         self._owned: dict[RunId, Owned] = {}
@@ -69,22 +85,35 @@ class OwnedRuns:
 
     # ── adding and removing ────────────────────────────────────────────────────────────────────────
 
-    def take_over(self, claimed: ClaimedRun, now: datetime) -> Owned | None:
-        """Add a claimed run. None if its machine raised."""
+    def take_over(self, claimed: ClaimedRun, now: datetime, spent: BudgetState | None = None) -> Owned | None:
+        """Add a claimed run. None if its machine raised. `spent`: what is known of it, if it has a budget."""
         run = claimed.run
         try:
-            machine = RunMachine(claimed.version.workflow, run, claimed.tasks, claimed.attempts)
+            workflow = claimed.version.workflow if self._placed is None else self._placed(claimed.version.workflow)
+            meter = None if spent is None else self._meter(workflow, run, spent)
+            machine = RunMachine(workflow, run, claimed.tasks, claimed.attempts, self._group_size, meter)
         except Exception as problem:
             self.note_error(run.id, problem)
             return None
         owned = Owned(machine, claimed.version, claimed.epoch, [])
         self._owned[run.id] = owned
         self._touch(run.id)
-        if run.status is RunStatus.PENDING and self.feed([(run.id, ev.Created())], now):
+        # A budget is looked at when a run is taken over: it may have been exceeded while nobody owned the run.
+        first = ev.Created() if run.status is RunStatus.PENDING else ev.TimerDue() if meter is not None else None
+        if first is not None and self.feed([(run.id, first)], now):
             self.forget(run.id)
             return None
         self._set_timer(run.id, owned)
         return owned
+
+    def _meter(self, workflow: CompiledWorkflow, run: Run, spent: BudgetState) -> BudgetMeter | None:
+        """Imported here, because few workflows have a budget."""
+        from ork.core.budget import BudgetMeter
+
+        prices = None if self._prices is None else self._prices()
+        if workflow.budget is None or prices is None:
+            return None
+        return BudgetMeter(workflow.budget, workflow, run, prices, spent)
 
     def forget(self, run: RunId) -> bool:
         """Remove the run. False if it was not owned."""
@@ -142,15 +171,17 @@ class OwnedRuns:
         """Runs with a timer that is due."""
         due: dict[RunId, None] = {}
         while self._timers and self._timers[0][0] <= now:
-            _, run = heappop(self._timers)
-            if run in self._owned:
+            at, run = heappop(self._timers)
+            owned = self._owned.get(run)
+            if owned is not None and owned.timer_set == at:  # else it was moved
+                owned.timer_set = None
                 due[run] = None
         return list(due)
 
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """All decisions since the last call, and what to launch next, including into slots that these decisions free."""
         taken = self._taken()
-        launches = self._launches(name, now, self._capacity_after(taken.values()))
+        launches = self._launches(name, now, self._capacity_after(taken))
         decided: dict[RunId, Decided] = {}
         for run in dict.fromkeys((*launches, *taken)):  # with equal priority the first is admitted first
             if run in self._raised:
@@ -197,11 +228,11 @@ class OwnedRuns:
         raised, self._raised = list(self._raised), {}
         return raised
 
-    def _capacity_after(self, decided: Iterable[Decisions]) -> Capacity:
+    def _capacity_after(self, decided: Mapping[RunId, Decisions]) -> Capacity:
         """The known capacity including the slots that these decisions free."""
         capacity = self._capacity.copy()
-        for decisions in decided if capacity else ():
-            for kind, ends in _freed(decisions).items():
+        for run, decisions in decided.items() if capacity else ():
+            for kind, ends in self._freed(run, decisions).items():
                 capacity.release(limit_names(*kind), ends)
         return capacity
 
@@ -256,7 +287,7 @@ class OwnedRuns:
             return ()
         owned.applied = [id for id in owned.applied if id not in decided.changes.commands_done]
         try:
-            launched = owned.machine.settle(committed.admitted)
+            launched = owned.machine.settle(committed.admitted, committed.parallelism)
         except Exception as problem:  # admitted attempts are committed, and adopted when the run is read again
             self._note_raised(run, problem)
             return ()
@@ -273,17 +304,40 @@ class OwnedRuns:
         full = {name for name in committed.full if not name.startswith(RATE)}
         freed, ours = set[str](), set[str]()
         for each in decided:
-            for kind, ends in _freed(each.decisions).items():
+            for kind, ends in self._freed(each.changes.run_id, each.decisions).items():
                 self._capacity.release(limit_names(*kind), ends)
                 freed.update(limit_names(*kind))
             for request in each.changes.launches if self._capacity or full else ():
-                if request.attempt.key in committed.admitted:
+                group = request.attempt.group
+                has_slot = group is None or group.index < committed.parallelism.get(group.id, 0)
+                if has_slot and request.attempt.key in committed.admitted:
                     names = limit_names(request.attempt.executor, request.attempt.pool)
                     self._capacity.reserve(names)
                     ours.update(names)
         self._capacity.exhaust(committed.full)
         # If our own attempts freed slots and we took them, no other scheduler was faster.
         self._turned_away = (self._turned_away - freed) | (full - (ours & freed))
+
+    def _freed(self, run: RunId, decisions: Decisions) -> dict[tuple[str, str | None], int]:
+        """Number of slots that the run's decisions free, by executor and pool. A launch group frees one only when fewer of
+        its attempts are left than may run at the same time."""
+        freed: dict[tuple[str, str | None], int] = {}
+        groups: dict[str, list[Attempt]] = {}
+        for attempt in decisions.attempts:
+            if attempt.status.is_final or attempt.waits_for is not None:
+                if attempt.group is not None:
+                    groups.setdefault(attempt.group.id, []).append(attempt)
+                    continue
+                kind = attempt.executor, attempt.pool
+                freed[kind] = freed.get(kind, 0) + 1
+        owned = self._owned.get(run) if groups else None
+        for id, ended in groups.items():
+            left = owned.machine.working(id) if owned is not None else 0
+            most = max(each.group.parallelism for each in ended if each.group is not None)
+            kind = ended[0].executor, ended[0].pool
+            if slots := min(most, left + len(ended)) - min(most, left):
+                freed[kind] = freed.get(kind, 0) + slots
+        return freed
 
     def ask_limits_again(self) -> None:
         self._capacity, self._turned_away = Capacity(), set()
@@ -319,9 +373,14 @@ class OwnedRuns:
 
     @property
     def next_timer(self) -> datetime | None:
-        while self._timers and self._timers[0][1] not in self._owned:
+        while self._timers and not self._is_set(*self._timers[0]):
             heappop(self._timers)
         return self._timers[0][0] if self._timers else None
+
+    def _is_set(self, at: datetime, run: RunId) -> bool:
+        """False if the timer was moved, or the run is not ours any more."""
+        owned = self._owned.get(run)
+        return owned is not None and owned.timer_set == at
 
     def _set_timer(self, run: RunId, owned: Owned) -> None:
         timer = owned.machine.next_timer
@@ -336,13 +395,3 @@ class OwnedRuns:
     def note_error(self, run: RunId, problem: Exception) -> None:
         self._errors[run] = self._errors.get(run, (0, ""))[0] + 1, repr(problem)
         self._telemetry.emit(TelemetryEvent.STEP_FAILED, run=run, why=repr(problem))
-
-
-def _freed(decisions: Decisions) -> dict[tuple[str, str | None], int]:
-    """Number of slots that the decisions free, by executor and pool."""
-    freed: dict[tuple[str, str | None], int] = {}
-    for attempt in decisions.attempts:
-        if attempt.status.is_final or attempt.waits_for is not None:
-            kind = attempt.executor, attempt.pool
-            freed[kind] = freed.get(kind, 0) + 1
-    return freed

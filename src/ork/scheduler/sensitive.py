@@ -6,7 +6,7 @@ import json
 
 from ork.core.bind import BindError
 from ork.model.run import Run
-from ork.model.sealed import PARAM_PREFIX, SealError, sealed_names, unseal
+from ork.model.secret import PARAM_PREFIX, SealError, sealed_names, unseal
 from ork.model.workflow import Custom, PythonCall, Ref, TaskSpec
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import math
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.fallbacks import NOTIFICATIONS
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
-from ork.scheduler.step import Scheduler
+from ork.scheduler.step import Scheduler, first_of
 from ork.scheduler.waiting import Waiting
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import TelemetryEvent
@@ -36,6 +37,8 @@ NOTE_AGAIN_SECONDS = 60.0
 # For a tick that stays: how often it reads commands, and how soon a retry must be due to be waited for.
 STAY_LOOK_SECONDS = 10.0
 STAY_FOR = timedelta(seconds=60)
+# For a tick that finds runs owned by another tick: how soon the next one looks for them.
+PEER_LOOK_SECONDS, PEER_LOOK_MAX_SECONDS = 2.0, 15.0
 
 
 def utc_now() -> datetime:
@@ -135,40 +138,73 @@ class SchedulerService:
                 await self.scheduler.stop()
             self.telemetry.emit(TelemetryEvent.STOPPED)
 
-    async def tick(self, *, stays: bool = False) -> TickReport:
+    async def tick(self, *, stays: bool = False, seconds: float | None = None) -> TickReport:
         """Run steps until nothing is due soon, then release everything. Active attempts continue, unless the tick `stays`
-        until none is left.
+        until none is left. After `seconds` it ends with the current step, and the next tick is due at once.
 
         Soon, not now: an attempt that is being ended is checked every second. A tick that exited in between would start
         over at the next one and never finish. The next time of a schedule is left to the next tick, however soon it is:
         a schedule that fires every second would keep this one running for ever.
         """
-        counts, steps = self.telemetry.counts, 0
+        counts, loop = self.telemetry.counts, asyncio.get_running_loop()
+        ends_at = math.inf if seconds is None else loop.time() + seconds
         refreshing = None if self._refresher is None else asyncio.create_task(self._refresher.refresh_due())
+        try:
+            steps, is_cut = await self._step_until_quiet(ends_at, stays=stays)
+            refresh_due = None
+            if refreshing is not None:
+                done, _ = await asyncio.wait([refreshing], timeout=None if seconds is None else ends_at - loop.time())
+                is_cut |= not done
+                refresh_due = refreshing.result() if done else None
+                await self.scheduler.step(self._now())  # a new workflow may have a schedule
+            due = self._now() if is_cut else first_of(self.scheduler.next_tick(self._now()), self._peers_due())
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self.scheduler.stop()
+            raise
+        finally:
+            if refreshing is not None:
+                refreshing.cancel()
+        await self.scheduler.stop()
+        # After the release: alerts can be slow, and the next tick may have come for these runs.
+        alerts_due = None if self._outbox is None else await self._outbox.deliver()
+        next_wake = min((time for time in (due, alerts_due, refresh_due) if time is not None), default=None)
+        return TickReport(
+            steps, counts[TelemetryEvent.ATTEMPT_LAUNCHED], counts[TelemetryEvent.RUN_FINISHED], next_wake
+        )
+
+    async def _step_until_quiet(self, ends_at: float, *, stays: bool) -> tuple[int, bool]:
+        """Returns the number of steps, and whether the time ended before the work."""
+        loop, steps = asyncio.get_running_loop(), 0
         while True:
             due = await self._stepped(self._now())
             steps += 1
             work = self.scheduler.next_work(self._now())
             seconds = None if work is None else (work - self._now()).total_seconds()
-            if seconds is not None and seconds <= self.scheduler.soon_seconds:
-                await asyncio.sleep(max(0.0, seconds))
+            is_soon = seconds is not None and seconds <= self.scheduler.soon_seconds
+            if is_soon and loop.time() >= ends_at:
+                return steps, True
+            if seconds is not None and is_soon:
+                await asyncio.sleep(max(0.0, min(seconds, ends_at - loop.time())))
             elif self._waiting and await self._waiting.settle():
                 continue
             elif stays and self.scheduler.is_busy(self._now() + STAY_FOR):
                 await self._stay(due)
             else:
-                break
-        refresh_due = None
-        if refreshing is not None:
-            refresh_due = await refreshing
-            await self.scheduler.step(self._now())  # a new workflow may have a schedule
-        alerts_due = None if self._outbox is None else await self._outbox.deliver()
-        due = self.scheduler.next_tick(self._now())
-        await self.scheduler.stop()
-        next_wake = min((time for time in (due, alerts_due, refresh_due) if time is not None), default=None)
-        return TickReport(
-            steps, counts[TelemetryEvent.ATTEMPT_LAUNCHED], counts[TelemetryEvent.RUN_FINISHED], next_wake
-        )
+                return steps, False
+
+    def _peers_due(self) -> datetime | None:
+        """When to look again for runs that another tick owns. That tick may have looked at a task before the call for its
+        end, which was for us, and so leave it to a check much later. The longer it has been at work, the longer we wait."""
+        now = self._now()
+        ages = [
+            (now - peer.started_at).total_seconds()
+            for peer in self.scheduler.lease.peers
+            if peer.kind == "tick" and peer.active_runs
+        ]
+        if not ages:
+            return None
+        return now + timedelta(seconds=min(max(min(ages), PEER_LOOK_SECONDS), PEER_LOOK_MAX_SECONDS))
 
     async def _stay(self, due: datetime | None) -> None:
         """Wait until something happens or is due. A tick gets no notifications from the store, so it also reads it

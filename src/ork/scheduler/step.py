@@ -18,24 +18,24 @@ from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.scheduler.describe import describe, emit_ends, emit_launches
-from ork.scheduler.error_reporter import ErrorReporter
 from ork.scheduler.fire import Firing
-from ork.scheduler.launch import Job, Launcher
+from ork.scheduler.launch import Launcher
 from ork.scheduler.lease import SchedulerLease, never_provably_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.overview import Overview, first_of
 from ork.scheduler.question_resolver import QuestionResolver
+from ork.scheduler.reporting import ErrorReporter, describe, emit_ends, emit_launches
 from ork.scheduler.runs import Decided, OwnedRuns
+from ork.scheduler.specs import LaunchJob
 from ork.scheduler.take_over import TakeOver
+from ork.scheduler.watchlist import look_by_next_tick
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Telemetry, TelemetryEvent
 
 STORE_RETRY_SECONDS = 1.0
 
 
-class Scheduler(Overview):
+class Scheduler:
     def __init__(
         self,
         *,
@@ -60,10 +60,12 @@ class Scheduler(Overview):
         self._monotonic = monotonic
         self._on_commit = on_commit
         self._wake: Callable[[], None] | None = None
-        self._runs = OwnedRuns(self.telemetry, options.launch_batch)
+        self._launcher = Launcher(objects, executors, options, self.on_status)
+        self._runs = OwnedRuns(
+            self.telemetry, options.launch_batch, self._launcher.group_size, options.placed, options.prices
+        )
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.on_status)
         self._taking = TakeOver(store, objects, executors, id, self._runs, self._observer, self.telemetry)
-        self._launcher = Launcher(objects, executors, options, self.on_status)
         self._resolver = QuestionResolver(store, objects, options, monotonic)
         self._errors = ErrorReporter(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
@@ -332,9 +334,11 @@ class Scheduler(Overview):
             self.telemetry.emit(TelemetryEvent.START_FAILED, attempt=refused.attempt, why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
 
-    def _jobs(self, attempts: Sequence[Attempt], *, is_new: bool) -> list[Job]:
+    def _jobs(self, attempts: Sequence[Attempt], *, is_new: bool) -> list[LaunchJob]:
         known = ((attempt, self._runs.get(attempt.key.run)) for attempt in attempts)
-        return [Job(attempt, owned.machine, owned.version, is_new) for attempt, owned in known if owned is not None]
+        return [
+            LaunchJob(attempt, owned.machine, owned.version, is_new) for attempt, owned in known if owned is not None
+        ]
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
@@ -374,3 +378,43 @@ class Scheduler(Overview):
         times = [time for time in planned if time is not None]
         soonest = now + timedelta(seconds=max(0.0, min(times) - mono)) if times else None
         return first_of(soonest, self._runs.next_timer)
+
+    # ── read by the service between two steps ───────────────────────────────────────────────────
+
+    @property
+    def is_drained(self) -> bool:
+        """True if the scheduler drains and has no active attempt left."""
+        is_to_exit = self._is_draining or self.lease.is_to_exit
+        return is_to_exit and not self._observer.has_active
+
+    def is_busy(self, until: datetime) -> bool:
+        """True if an attempt is active, or a timer fires by then."""
+        timer = self._runs.next_timer
+        return self._observer.has_active or (timer is not None and timer <= until)
+
+    @property
+    def soon_seconds(self) -> float:
+        """Longer than any pause between two checks of an attempt that is being ended."""
+        return self._options.close_grace_seconds + 1.0
+
+    @property
+    def next_fire(self) -> datetime | None:
+        """When the next schedule is due."""
+        return self._firing.next_at
+
+    @property
+    def owned_runs(self) -> tuple[RunId, ...]:
+        return tuple(self._runs)
+
+    def next_tick(self, now: datetime) -> datetime | None:
+        """When the next tick is due after this one has released its runs. There is no lease to renew then."""
+        mono = self._monotonic()
+        looks = [look_by_next_tick(watched, self._options, mono) for watched in self._observer.watchlist]
+        planned = (self._restart_at, self._claim_at, self._limits_again_at, self._resolver.next_try)
+        soonest = min([*looks, *(time for time in planned if time is not None)], default=None)
+        work = None if soonest is None else now + timedelta(seconds=max(0.0, soonest - mono))
+        return first_of(first_of(work, self._runs.next_timer), self.next_fire)
+
+
+def first_of(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min(one, other) if one is not None and other is not None else one or other

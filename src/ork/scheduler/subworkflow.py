@@ -17,14 +17,14 @@ from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
-from ork.model.sealed import PARAM_PREFIX
+from ork.model.secret import PARAM_PREFIX
 from ork.model.task import Attempt
 from ork.model.workflow import CompiledWorkflow
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
-from ork.scheduler.reading import gate_state
+from ork.objects.calls import DocumentCalls
 from ork.scheduler.sensitive import opened_param
+from ork.scheduler.statuses import gate_state
 from ork.state.scheduling import RunRequests
 from ork.state.sealing import stored_params
 
@@ -53,7 +53,7 @@ class WorkflowExecutor(Executor):
     ) -> None:
         self._store = store
         self._objects = objects
-        self._calls = Calls(objects)
+        self._calls = DocumentCalls(objects)
         self._on_change = on_change
         self._now = now
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ork.errors import ExecutorError, ObjectsError, OrkError
 from ork.executors.executor import Executor
@@ -13,15 +14,18 @@ from ork.model.quarantine import QuarantinedRun
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
-from ork.scheduler.describe import describe
+from ork.objects.calls import DocumentCalls
 from ork.scheduler.observe import Observer
-from ork.scheduler.reading import ask_to_stop, close_gate, gate_state
+from ork.scheduler.reporting import describe
 from ork.scheduler.runs import OwnedRuns
-from ork.scheduler.watched import by_executor
+from ork.scheduler.statuses import ask_to_stop, close_gate, gate_state
+from ork.scheduler.watchlist import by_executor, last_signs
 from ork.state.records import ClaimedRun
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Telemetry, TelemetryEvent
+
+if TYPE_CHECKING:
+    from ork.core.budget import BudgetState
 
 
 class TakeOver:
@@ -37,7 +41,7 @@ class TakeOver:
     ) -> None:
         self._store = store
         self._objects = objects
-        self._calls = Calls(objects)
+        self._calls = DocumentCalls(objects)
         self._executors = executors
         self._scheduler = scheduler
         self._runs = runs
@@ -52,18 +56,31 @@ class TakeOver:
             return True
         is_new = run.status is RunStatus.PENDING
         self._telemetry.emit(TelemetryEvent.RUN_STARTED if is_new else TelemetryEvent.RUN_ADOPTED, **describe(run))
-        owned = self._runs.take_over(claimed, now)
+        owned = self._runs.take_over(claimed, now, await self._spent(claimed))
         if owned is None:
             return False
         try:
             adopted = [(attempt, owned.machine.spec(attempt.key.task)) for attempt in claimed.attempts]
-            await self._observer.adopt(adopted, claimed.heartbeats, now)
+            has_groups = any(attempt.group is not None for attempt in claimed.attempts)
+            signs = last_signs(claimed.tasks) if has_groups else {}
+            await self._observer.adopt(adopted, claimed.heartbeats, signs, now)
         except OrkError:
             raise
         except Exception as problem:
             self._runs.note_error(run.id, problem)
             return False
         return True
+
+    async def _spent(self, claimed: ClaimedRun) -> BudgetState | None:
+        """What is needed to know how much of its budget the run has spent; None if it has no budget."""
+        if claimed.version.workflow.budget is None:
+            return None
+        from ork.core.budget import BudgetState
+
+        run = claimed.run
+        if run.status is RunStatus.PENDING:
+            return BudgetState()
+        return BudgetState(await self._store.list_attempts(run.id), await self._store.over_budget_at(run.id))
 
     async def set_aside_broken(self, now: datetime) -> list[RunId]:
         """Quarantine owned runs with permanently damaged documents. Returns the runs to drop."""

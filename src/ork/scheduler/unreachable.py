@@ -7,12 +7,12 @@ from ork.executors.executor import Executor
 from ork.model.digest import sha256
 from ork.model.external_names import machine_of
 from ork.model.task import Attempt, GiveUp
-from ork.model.workflow import Container, OnUnreachable, TaskSpec
+from ork.model.workflow import CloudRunJob, Container, OnUnreachable, TaskSpec
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import checked_status
-from ork.scheduler.watched import Seen, Watched, note_status
+from ork.scheduler.statuses import checked_status
+from ork.scheduler.watchlist import Seen, Watched, note_status
 
 
 def over_after(
@@ -26,9 +26,10 @@ def over_after(
     if task.on_unreachable is OnUnreachable.WAIT:
         return None
     stale = options.liveness.stale_seconds
-    if executor is not None and executor.traits.fences_itself:
+    is_plain = isinstance(task.action, Container | CloudRunJob)
+    if executor is not None and executor.traits.fences_itself and not is_plain:
         return stale + max(options.fence_seconds, _fence_seconds(objects, attempt))
-    if task.timeout is None or isinstance(task.action, Container):
+    if task.timeout is None or is_plain:
         return None
     return stale + task.timeout + options.stop_grace_seconds
 

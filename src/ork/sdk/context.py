@@ -26,7 +26,7 @@ def _field(value: object) -> str:
     return text if is_word and text not in ("null", "true", "false", "NaN", "Infinity") else json.dumps(text)
 
 
-class Log:
+class TaskLog:
     """Writes lines to the attempt's log. Messages take `%` arguments like `logging`, and named fields:
     `ctx.log.info("loaded", rows=12)` writes `INFO loaded rows=12`, and `ork logs --json` has `rows` as a field."""
 
@@ -140,7 +140,7 @@ class Context:
         self.scheduled_for = scheduled_for
         self.params = params or {}
         self.upstream_states = upstream_states or {}
-        self.log = Log()
+        self.log = TaskLog()
         self.metrics = Metrics()
 
     @property

@@ -1,4 +1,4 @@
-"""Handing over to jobs outside: a task returns `ork.defer(…)` and ends, and its attempt goes on without a worker.
+"""Deferring to external jobs: a task returns `ork.defer(…)` and ends; its attempt stays active without a worker.
 
     def train(ctx):
         job = api.submit(...)
@@ -53,7 +53,7 @@ def http_job(
     output: str | None = None,
     cancel: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A job with a status URL, polled `every` so many seconds. A header may be {"secret": NAME}.
+    """A job with a status URL, polled at intervals of `every` seconds. A header may be {"secret": NAME}.
 
     `done` and `failed` are conditions on the JSON response: {"path": "state", "equals": "finished"}, with the
     comparisons
@@ -72,8 +72,8 @@ def call_job(
     every: float = DEFAULT_EVERY_SECONDS,
     cancel: str | None = None,
 ) -> dict[str, Any]:
-    """A job polled by a function of the project (`module:function`), called with `args` `every` so many seconds in a
-    short process.
+    """A job polled by a function of the project (`module:function`), called with `args` at intervals of `every`
+    seconds in a short process.
 
     The function returns None while the job runs, or else its result; an exception fails the attempt. `cancel` names a
     function that is called with the same arguments when the task is cancelled.

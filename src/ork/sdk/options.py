@@ -14,7 +14,7 @@ Path = str | dict[str, str]
 Task = str | Callable[..., Any]
 
 
-class Defaults(TypedDict, total=False):
+class DefaultOptions(TypedDict, total=False):
     """Options that a workflow may set for all its tasks."""
 
     executor: str
@@ -31,7 +31,7 @@ class Defaults(TypedDict, total=False):
     isolation: Literal["fork", "interpreter", "shared"]
 
 
-class TaskOptions(Defaults, total=False):
+class TaskOptions(DefaultOptions, total=False):
     """All keys of a task except its action."""
 
     depends_on: Task | Sequence[Task]
@@ -58,9 +58,10 @@ class WorkflowOptions(TypedDict, total=False):
 
     description: str
     params: dict[str, Any]
-    defaults: Defaults
+    defaults: DefaultOptions
     max_active_runs: int
     fail_fast: bool
+    budget: dict[str, Any]
     alerts: str | Sequence[str]
     types: dict[str, Any]
     environment: Any

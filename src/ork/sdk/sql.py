@@ -8,7 +8,7 @@ from typing import Any
 
 from ork.sdk.context import Context
 from ork.sdk.errors import TaskError
-from ork.sdk.sql_drivers import Connection, SqlError, connect
+from ork.sdk.sql_drivers import SqlConnection, SqlError, connect
 
 FETCHES = ("all", "one", "none")
 
@@ -33,7 +33,7 @@ class SqlExecutor:
 
     def __init__(self, config: Defaults) -> None:
         self._defaults = config
-        self._connection: Connection | None = None
+        self._connection: SqlConnection | None = None
 
     def run(self, context: Context, config: TaskConfig, inputs: dict[str, Any]) -> Any:
         """`:name` in the query is the input of that name; lists and objects are passed as JSON text."""

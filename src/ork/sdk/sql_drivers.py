@@ -23,7 +23,7 @@ class SqlError(Exception):
         self.is_temporary = is_temporary
 
 
-class Connection(Protocol):
+class SqlConnection(Protocol):
     def execute(self, query: str, values: dict[str, Any], *, limit: int) -> tuple[Rows | None, int]:
         """The rows (None for a statement without rows) and the number of changed rows. The transaction is committed."""
         ...
@@ -33,7 +33,7 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-def connect(url: str) -> Connection:
+def connect(url: str) -> SqlConnection:
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         return SqliteConnection(_sqlite_path(rest))
@@ -113,7 +113,7 @@ class SqliteConnection:
         self._connection.close()
 
 
-def _postgres(url: str) -> Connection:
+def _postgres(url: str) -> SqlConnection:
     from importlib import import_module
 
     for name, make in (("psycopg", DbApiConnection), ("psycopg2", DbApiConnection), ("pg8000", Pg8000Connection)):
@@ -265,7 +265,7 @@ def _check_limit(count: int, limit: int) -> None:
 
 
 def _changed(status: str | None) -> int:
-    """From `INSERT 0 3`, `UPDATE 3`, `SELECT 3`."""
+    """The number of rows in a status such as `INSERT 0 3`, `UPDATE 3` or `SELECT 3`."""
     last = (status or "").rpartition(" ")[2]
     return int(last) if last.isdigit() else 0
 

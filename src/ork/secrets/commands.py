@@ -99,10 +99,15 @@ def _run(secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> 
         )
     except OSError as error:
         raise SecretError(f"cannot be started: {error.strerror}") from None
-    watch = threading.Timer(secret.timeout, _kill, (process,))
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        _kill(process)
+
+    watch = threading.Timer(secret.timeout, give_up)
     watch.daemon = True
     watch.start()
-    began = time.monotonic()
     with process:
         assert process.stdout is not None
         data = process.stdout.read(MAX_BYTES + 1)
@@ -110,7 +115,7 @@ def _run(secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> 
             _kill(process)
         code = process.wait()
     watch.cancel()
-    if code != 0 and time.monotonic() - began >= secret.timeout:
+    if code != 0 and is_late.is_set():
         raise SecretError(f"did not end within {secret.timeout:g} s")
     if code != 0 and len(data) <= MAX_BYTES:
         raise SecretError(f"ended with {code}; run it by hand to see why")

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ork.errors import SecretError, UndeclaredSecretError
-from ork.model.secret import SecretDeclaration, SecretOrigin, declaration_lines, is_reserved
+from ork.model.secret import SecretDeclaration, SecretOrigin, declaration_lines, is_reserved, secret_reference
 from ork.secrets.providers import PROVIDERS, ProviderContext, read_secret_file
 
 READY_SECONDS = 2.0  # how long commands may delay the launch of other tasks
+_ELSEWHERE = (SecretOrigin.COMMAND, SecretOrigin.GCP)  # their values are not at hand
 ReadEnvFile = Callable[[str], dict[str, str]]
 
 
@@ -68,6 +69,23 @@ class ProjectSecrets:
             raise SecretError(f"there is no secret `{name}` in the environment, .env or .ork/secrets")
         return value
 
+    def reference(self, name: str, workflow: str, project: str | None) -> str:
+        """Where a platform finds the secret by itself. SecretError if it is not declared that way for the workflow."""
+        declared = self._declared.get(name)
+        if declared is not None and not declared.is_for(workflow):
+            raise UndeclaredSecretError(
+                f"ork.yaml does not give secret `{name}` to workflow `{workflow}`",
+                hint=f"add {workflow} to `workflows` of secrets.{name} in ork.yaml",
+            )
+        is_there = declared is not None and declared.origin is SecretOrigin.GCP
+        reference = secret_reference(declared, project) if declared is not None and is_there else None
+        if reference is None:
+            raise SecretError(
+                f"secret `{name}` cannot be given to a task on Cloud Run: its value would be visible there",
+                hint=f"keep it in Secret Manager and declare `secrets: {{{name}: {{from: gcp}}}}` in ork.yaml",
+            )
+        return reference
+
     def own_value(self, name: str) -> str | None:
         """The value of a secret that ork.yaml itself uses, such as the address of an alert. It need not be declared."""
         declared = self._declared.get(name)
@@ -88,10 +106,10 @@ class ProjectSecrets:
         return frozenset(name for name in names if not is_reserved(name))
 
     def missing(self) -> dict[str, str]:
-        """Declared secrets without a value on this machine, with the reason. Commands are not run."""
+        """Declared secrets without a value on this machine, with the reason. Commands are not run, nor services asked."""
         reasons = {}
         for name, secret in self._declared.items():
-            if secret.origin is not SecretOrigin.COMMAND:
+            if secret.origin not in _ELSEWHERE:
                 try:
                     self._read(secret, 0.0)
                 except SecretError as error:
@@ -101,7 +119,7 @@ class ProjectSecrets:
     def available_values(self, names: Iterable[str]) -> list[str]:
         """The values of these secrets that are available without running a command."""
         found = self.found()
-        declared = {name for name, secret in self._declared.items() if secret.origin is not SecretOrigin.COMMAND}
+        declared = {name for name, secret in self._declared.items() if secret.origin not in _ELSEWHERE}
         values = [self.own_value(name) for name in names if name in declared or name in found - self._declared.keys()]
         return [value for value in values if value]
 

@@ -70,8 +70,18 @@ def from_command(secret: SecretDeclaration, context: ProviderContext) -> str:
     return output_of(secret, context.root, environ, context.wait_seconds)
 
 
+def from_secret_manager(secret: SecretDeclaration, _context: ProviderContext) -> str:
+    """Only Cloud Run itself reads such a secret. Its value never passes through a scheduler."""
+    raise SecretError(
+        f"secret `{secret.name}` is in Secret Manager, which only tasks on Cloud Run are given",
+        hint=f"for tasks elsewhere: `from: command`, `argv: [gcloud, secrets, versions, access, {secret.version}, "
+        f"--secret, {secret.secret or secret.name}]`",
+    )
+
+
 PROVIDERS: Mapping[SecretOrigin, Provider] = {
     SecretOrigin.ENV: from_env,
     SecretOrigin.FILE: from_file,
     SecretOrigin.COMMAND: from_command,
+    SecretOrigin.GCP: from_secret_manager,
 }

@@ -1,1 +1,1 @@
-"""What is true: one contract, several stores."""
+"""The state store: the durable state of runs, one contract with several implementations."""

@@ -20,103 +20,105 @@ if TYPE_CHECKING:
 
 
 class AdminStore(StateReader, Protocol):
-    # ── tokens: writing them wakes nobody ────────────────────────────────────────────────────────
+    # ── tokens: writes wake no scheduler ─────────────────────────────────────────────────────────
 
     async def add_token(self, token: Token) -> None:
-        """The token is durable. A digest or id that exists already is RefusedError."""
+        """Store the token durably. RefusedError if its digest or id exists already."""
         ...
 
     async def find_token(self, digest: str) -> Token | None:
-        """Also one that has been revoked: it says so."""
+        """The token with this digest, even if it is revoked."""
         ...
 
     async def list_tokens(self) -> tuple[Token, ...]:
-        """Oldest first, revoked ones included."""
+        """All tokens, oldest first, including revoked ones."""
         ...
 
     async def live_tokens(self, digests: frozenset[str], now: datetime) -> frozenset[str]:
-        """Those of the digests whose tokens are neither revoked nor expired. One request, however many."""
+        """The digests whose tokens are neither revoked nor expired. One request for any number of digests."""
         ...
 
     async def revoke_token(self, id: str, now: datetime) -> bool:
-        """False if there is no such token or it has been revoked before."""
+        """Revoke the token. False if it does not exist or was revoked before."""
         ...
 
     async def rotate_token(self, id: str, successor: Token, until: datetime, now: datetime) -> bool:
-        """Adds the successor and lets the token expire at `until`, or earlier if it was to; both or neither.
+        """Add the successor and let the token expire at `until`, or at its own expiry if that is earlier; both or
+        neither.
 
-        False if there is no such token that is neither revoked nor expired. A digest or id of the successor that exists
-        already is RefusedError.
+        False if the token does not exist, is revoked or has expired. RefusedError if the digest or id of the successor
+        exists already.
         """
         ...
 
     async def mark_token_used(self, id: str, now: datetime) -> None:
-        """The token's `last_used_at` is at least `now`."""
+        """Set the token's `last_used_at` to `now`, unless it is later already."""
         ...
 
-    # ── audit: writing it wakes nobody ───────────────────────────────────────────────────────────
+    # ── audit: writes wake no scheduler ──────────────────────────────────────────────────────────
 
     async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
-        """The entry is durable, and its id sorts behind those of all before it. With `keep`, only that many of the newest entries with
-        the same action stay."""
+        """Store the entry durably, with an id that sorts after all earlier ones. With `keep`, only that many of the
+        newest entries with the same action are kept."""
         ...
 
     async def list_audit(self, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
-        """Newest first; `before` is the id of the last entry of the previous page."""
+        """Audit entries, newest first; `before` is the id of the last entry of the previous page."""
         ...
 
     # ── settings that all schedulers share ───────────────────────────────────────────────────────
 
     async def read_shared_settings(self) -> SharedSettings | None:
-        """None until somebody has recorded them."""
+        """The recorded settings; None until they are recorded."""
         ...
 
     async def record_shared_settings(self, settings: SharedSettings) -> SharedSettings:
-        """Records them if none are recorded. Returns those that are: of any number of callers, one decides."""
+        """Record the settings unless some are recorded already, and return the recorded ones. Of concurrent callers one
+        wins."""
         ...
 
     async def replace_shared_settings(self, settings: SharedSettings, *, force: bool = False) -> None:
-        """Records them in place of others. RefusedError while an attempt is active, unless `force` is given.
+        """Replace the recorded settings. RefusedError while an attempt is active, unless `force` is given.
 
-        Every scheduler loses its lease and its runs, so each has to register again and is compared then.
+        All schedulers lose their leases and runs. Each has to register again, and its settings are checked then.
         """
         ...
 
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
-        """These limits and rates (of "pool:NAME") hold from the next commit on, and no others.
+        """Replace all limits and rates (named "pool:NAME"), from the next commit on.
 
-        Running attempts are not touched, and how much of a rate is used up stays known. Where they hold already,
-        nothing is written and nobody is woken.
+        Running attempts are not affected, and starts already counted against a rate stay counted. If nothing changes,
+        nothing is written and no one is woken.
         """
         ...
 
     # ── pausing and draining schedulers ──────────────────────────────────────────────────────────
 
     async def set_control(self, control: Control) -> None:
-        """It holds from now on, in place of another one for the same target, and schedulers are woken."""
+        """Set the control, replacing one for the same target, and wake schedulers."""
         ...
 
     async def clear_control(self, target: str) -> bool:
-        """There is no control for this target any more, and schedulers are woken. False if there was none."""
+        """Remove the control for this target and wake schedulers. False if there was none."""
         ...
 
     # ── pruning ──────────────────────────────────────────────────────────────────────────────────
 
     async def prunable_runs(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-        """Up to `limit` runs that ended before that moment, oldest first. Runs that have an owner, or a command
-        waiting, and the newest `keep_last` of each workflow are none of them."""
+        """Up to `limit` runs that ended before that time, oldest first. Without runs that have an owner or a pending
+        command, and without the newest `keep_last` of each workflow."""
         ...
 
     async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-        """Those runs and everything about them are forgotten, and notices of that age that belong to no run and are done
-        with, in one small transaction. The runs' objects are the caller's to delete: the same transaction notes them as
-        leftovers, so that a caller who dies loses none."""
+        """Delete those runs with all their rows, and finished notices of that age without a run, in one small
+        transaction. The caller deletes the runs' objects. The same transaction records the runs as leftovers, so that
+        they are not lost if the caller dies."""
         ...
 
     async def leftovers(self, limit: int) -> tuple[RunId, ...]:
-        """Up to `limit` forgotten runs whose objects nobody has said to be gone, by id."""
+        """Up to `limit` pruned runs whose objects have not been reported as deleted, by id."""
         ...
 
     async def swept(self, runs: Sequence[RunId]) -> None:
-        """The objects of these runs are gone: they are leftovers no more."""
+        """Remove runs from the leftovers, because their objects are deleted."""
         ...

@@ -1,17 +1,19 @@
-"""Which launches fit: decided inside the commit, from what is active, never from counters that could leak."""
+"""Which launches and which runs fit below their limits. Decided inside the commit or claim from the active attempts and runs,
+never from counters that could drift."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ork.core.effects import LaunchRequest
 from ork.core.limits import limit_names, pool_rate
+from ork.model.task import Attempt
 from ork.model.workflow import Rate
 
 
 class ActiveAttempts(NamedTuple):
-    """So many attempts are active on this executor, in this pool."""
+    """The number of slots that the active attempts of an executor and pool hold."""
 
     executor: str
     pool: str | None
@@ -19,7 +21,7 @@ class ActiveAttempts(NamedTuple):
 
 
 class Bucket:
-    """Starts that a rate has left. It fills evenly, up to one burst of `rate.count`."""
+    """The remaining starts of a rate. Refills evenly, up to one burst of `rate.count`."""
 
     def __init__(self, rate: Rate, tokens: float, elapsed: float) -> None:
         self.rate = rate
@@ -36,20 +38,30 @@ class Bucket:
 
 
 class Admission(NamedTuple):
-    """`admitted` are places in the given list of launches; `full` are limits that would turn away another like those, and
-    rates that turned one away; `buckets` are those that were drawn from."""
+    """The result. `admitted` are indexes of the given launches; `full` are the limits with no capacity left and the
+    rates that rejected a launch; `buckets` are those that starts were taken from; `parallelism` is what each admitted
+    group got."""
 
     admitted: frozenset[int]
     full: frozenset[str]
     again_in: float | None
     buckets: dict[str, Bucket]
+    parallelism: dict[str, int]
+
+
+class _GroupSlots:
+    """The slots of one group: as many as were free at its first attempt, at most as many as it wants."""
+
+    def __init__(self, wanted: int, free: int) -> None:
+        self.granted = min(wanted, free)
+        self.taken = 0
 
 
 _NONE: dict[str, Bucket] = {}
 
 
 class Rates:
-    """The rates launches count against, their buckets opened as they are needed."""
+    """The rates that launches count against. Buckets are opened when they are needed."""
 
     def __init__(self, pools: Mapping[str, Rate], open_bucket: Callable[[str, Rate], Bucket]) -> None:
         self._pools = pools
@@ -79,12 +91,14 @@ def room_left(limits: Mapping[str, int], active: Iterable[ActiveAttempts]) -> di
 
 
 def admit(launches: Sequence[LaunchRequest], room: Mapping[str, int], rates: Rates) -> Admission:
-    """By priority, then in the order given. A request that is turned away takes nothing from the others."""
+    """Admit launches by priority, then in the given order. A rejected launch takes no capacity from others. A group
+    takes the free slots, up to its parallelism; its further attempts wait inside the group and need no slot."""
     left = dict(room)
+    groups: dict[str, _GroupSlots] = {}
     admitted: set[int] = set()
     full: set[str] = set()
     waits: list[float] = []
-    counts_against: dict[tuple[str, str | None], list[str]] = {}  # of those that are limited
+    counts_against: dict[tuple[str, str | None], list[str]] = {}  # the names that have a limit
     for place in sorted(range(len(launches)), key=[-request.priority for request in launches].__getitem__):
         request = launches[place]
         attempt, buckets = request.attempt, rates.of(request)
@@ -92,17 +106,65 @@ def admit(launches: Sequence[LaunchRequest], room: Mapping[str, int], rates: Rat
         names = counts_against.get(kind)
         if names is None:
             names = counts_against[kind] = [name for name in limit_names(*kind) if name in left]
-        exhausted = [name for name in names if left[name] <= 0]
+        group = None
+        if attempt.group is not None:
+            group = groups.get(attempt.group.id)
+            if group is None:
+                free = min([left[name] for name in names], default=attempt.group.parallelism)
+                group = groups[attempt.group.id] = _GroupSlots(attempt.group.parallelism, free)
+        has_slot = group.granted > 0 if group else all(left[name] > 0 for name in names)
         empty = [name for name, bucket in buckets.items() if bucket.tokens < 1.0] if buckets else []
-        if exhausted or empty:
+        if not has_slot or empty:
             full.update(empty)
             waits += [buckets[name].seconds_to_next for name in empty]
             continue
         admitted.add(place)
-        for name in names:
-            left[name] -= 1
+        if group is None or group.taken < group.granted:
+            for name in names:
+                left[name] -= 1
+        if group is not None:
+            group.taken += 1
         for bucket in buckets.values():
             bucket.take()
     full.update(name for names in counts_against.values() for name in names if left[name] <= 0)
     used = {name: bucket for name, bucket in rates.buckets.items() if bucket.is_used}
-    return Admission(frozenset(admitted), frozenset(full), min(waits, default=None), used)
+    parallelism = {id: group.granted for id, group in groups.items() if group.taken}
+    return Admission(frozenset(admitted), frozenset(full), min(waits, default=None), used, parallelism)
+
+
+def admit_all(launches: Sequence[LaunchRequest]) -> Admission:
+    """The result of `admit` without limits and rates."""
+    groups = {group.id: group.parallelism for request in launches if (group := request.attempt.group) is not None}
+    return Admission(frozenset(range(len(launches))), frozenset(), None, {}, groups)
+
+
+def slots_held(attempts: Iterable[Attempt]) -> list[ActiveAttempts]:
+    """The slots that active attempts hold: one each, but a group at most its parallelism."""
+    held: list[ActiveAttempts] = []
+    groups: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.group is None:
+            held.append(ActiveAttempts(attempt.executor, attempt.pool, 1))
+        else:
+            groups.setdefault(attempt.group.id, []).append(attempt)
+    for members in groups.values():
+        most = max(each.group.parallelism for each in members if each.group is not None)
+        held.append(ActiveAttempts(members[0].executor, members[0].pool, min(most, len(members))))
+    return held
+
+
+Claimable: TypeAlias = "tuple[str, str, bool, bool]"
+"""The run, its workflow, whether it is pending, and whether it is to be cancelled."""
+
+
+def that_fit(found: Iterable[Claimable], free: dict[str, int]) -> list[str]:
+    """The runs that `max_active_runs` of their workflow allows. Lowers `free`, the capacity of workflows with a limit, by the
+    pending ones; all others are counted already. A run that is to be cancelled needs no capacity."""
+    fitting = []
+    for run, workflow, is_pending, is_to_be_cancelled in found:
+        if is_pending and workflow in free:
+            if free[workflow] <= 0 and not is_to_be_cancelled:
+                continue
+            free[workflow] -= 1
+        fitting.append(run)
+    return fitting

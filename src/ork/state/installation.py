@@ -32,7 +32,7 @@ def settings_differ() -> SettingsDifferError:
 
 
 def settings_text(settings: SharedSettings) -> str:
-    """As stored. `terms` is written out so that SQL can compare it."""
+    """The settings as stored. `terms` is included so that SQL can compare it."""
     return json.dumps(
         {
             "terms": settings.terms,
@@ -47,7 +47,7 @@ def settings_text(settings: SharedSettings) -> str:
 
 
 def settings_of(data: bytes) -> SharedSettings:
-    """StoreError if what is stored makes no sense: without it, nobody can tell whether starting work is safe."""
+    """The decoded settings. StoreError if they cannot be decoded: then it is unknown whether starting work is safe."""
     try:
         fields: dict[str, Any] = json.loads(data)
         return SharedSettings(

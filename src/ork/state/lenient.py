@@ -1,7 +1,7 @@
-"""Rows that may be damaged → what can be shown of them, and why the rest cannot be read.
+"""Decodes rows that may be damaged: returns the readable fields and the reason why others cannot be read.
 
-Only readers for people use this. A scheduler decodes strictly: it sets aside what it cannot read and works on the rest.
-A row is decoded strictly first; only if that fails is it taken apart field by field.
+Only for reads shown to people. Schedulers decode strictly: they quarantine runs that cannot be decoded. Each row is
+decoded strictly first, and field by field only if that fails.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from ork.model.record import replaced
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Schedule, Trigger, WorkflowEntry
-from ork.state.marks import text_of
 from ork.state.records import ScheduleEntry
-from ork.state.rows import Row, RowCodec, failure_of, index_of, json_object, output_of, schedule_of
+from ork.state.rows import Row, RowCodec, failure_of, index_of, json_object, output_of, schedule_of, text_of
 
 T = TypeVar("T")
 
 UNREADABLE = "ORK813"
 UNREADABLE_ROW = "unreadable: "
-"""What the reason of a damaged task, and the failure of a damaged attempt, begins with."""
+"""The prefix of the reason of a damaged task and of the failure of a damaged attempt."""
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN_CHARACTERS = 60
 
@@ -40,7 +39,7 @@ def reason_of(field: str, value: object, problem: Exception) -> str:
 
 
 class Fields:
-    """Decodes one field after the other; what fails gets its default and is noted in `problems`."""
+    """Decodes one field after the other. A field that fails gets its default and is reported in `problems`."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -58,14 +57,14 @@ class Fields:
 
 
 class LenientRows:
-    """The same column orders as `RowCodec`; `moment` turns what a column holds into a moment."""
+    """Decodes rows with the column orders of `RowCodec`; `moment` decodes a time column."""
 
     def __init__(self, codec: RowCodec, moment: Callable[[Any], datetime | None]) -> None:
         self._codec = codec
         self._moment = moment
 
     def run(self, row: Row) -> Run:
-        """`unreadable` says what is wrong with it, if anything is."""
+        """The run; `unreadable` describes damaged fields."""
         try:
             return self._codec.run_of(row)
         except Exception:
@@ -86,7 +85,7 @@ class LenientRows:
         return replaced(shown, unreadable=fields.reason or "its row cannot be decoded")
 
     def task(self, row: Row) -> Task:
-        """A damaged one says so in `reason`."""
+        """The task; `reason` describes damaged fields."""
         try:
             return self._codec.task_of(row)
         except Exception:
@@ -110,7 +109,7 @@ class LenientRows:
         return replaced(shown, reason=f"{UNREADABLE_ROW}{reason}"), f"task {key}: {reason}"
 
     def attempt(self, row: Row) -> Attempt:
-        """A damaged one says so in `failure`."""
+        """The attempt; `failure` describes damaged fields."""
         try:
             return self._codec.attempt_of(row)
         except Exception:
@@ -135,7 +134,7 @@ class LenientRows:
         return replaced(shown, failure=damaged), f"attempt {key}: {reason}"
 
     def why_unreadable(self, run: Row, tasks: Iterable[Row] = (), attempts: Iterable[Row] = ()) -> str | None:
-        """The first thing about a run that cannot be decoded strictly."""
+        """Why strict decoding of a run fails; the first reason found."""
         reason = self.run(run).unreadable
         if reason is not None:
             return reason
@@ -161,7 +160,7 @@ class LenientRows:
         return tuple(found)
 
     def workflow(self, row: Row) -> WorkflowEntry:
-        """One with a damaged schedule has none, and says why in `unreadable`."""
+        """The workflow; with a damaged schedule it has none, and `unreadable` says why."""
         try:
             return self._codec.workflow_of(row)
         except Exception:
@@ -195,7 +194,7 @@ class LenientRows:
         return Token(id, name, known, digest, created, revoked, expires, used, fields.reason or None)
 
     def time(self, value: Any) -> datetime | None:
-        """None also for one that cannot be read."""
+        """The time; None also if it cannot be decoded."""
         try:
             return self._moment(value)
         except Exception:
@@ -223,7 +222,7 @@ NO_SCHEDULE = Schedule("unreadable", enabled=False)
 
 
 def entries(rows: Iterable[Row], moment: Callable[[Any], datetime | None]) -> tuple[ScheduleEntry, ...]:
-    """Schedules of workflows; those that cannot be decoded say so."""
+    """Schedules of workflows; `unreadable` of a damaged one says why."""
     found = []
     for name, version, text, fires, next_fire in rows:
         fields = Fields()
@@ -237,9 +236,10 @@ def entries(rows: Iterable[Row], moment: Callable[[Any], datetime | None]) -> tu
 
 
 def damaged_or_not(entry: LocationEntry, moment: Callable[[Any], datetime | None]) -> LocationEntry:
-    """The times of `entry` are as their columns hold them. A damaged one says so as the failure of its last look."""
+    """The location with its times decoded; `entry` has them as stored. A damaged one gets the reason as the error of
+    its last scan."""
     fields = Fields()
     columns = ("due_at", "held_until", "looked_at", "changed_at")
     times = {column: fields.read(column, getattr(entry, column), moment, None) for column in columns}
-    told = {"code": UNREADABLE, "error": fields.reason} if fields.problems else {}
-    return replaced(entry, **{**times, "due_at": times["due_at"] or UNKNOWN_TIME, **told})
+    damage = {"code": UNREADABLE, "error": fields.reason} if fields.problems else {}
+    return replaced(entry, **{**times, "due_at": times["due_at"] or UNKNOWN_TIME, **damage})

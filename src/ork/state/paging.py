@@ -1,5 +1,5 @@
-"""Places in sorted lists: where a page ended (of runs, as text that a caller hands back unread; of tasks and attempts, the
-last one's key), and how much of an id tells it from its neighbours."""
+"""Positions in sorted lists: the cursor of a page of runs (opaque to callers), the last key of a page of tasks or
+attempts, and the shortest unique prefix of an id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_cursor(cursor: str) -> tuple[str, str]:
 
 
 def task_place(order: Mapping[str, int], after: TaskKey | None) -> tuple[int, int]:
-    """Behind which place of the workflow's order the page begins."""
+    """The position in the workflow's order after which the page starts."""
     if after is None:
         return _BEFORE_ALL, _BEFORE_ALL
     if after.name not in order:
@@ -38,7 +38,7 @@ def attempt_place(order: Mapping[str, int], after: AttemptKey | None) -> tuple[i
 
 
 def shortest_prefix(id: str, neighbours: Iterable[str | None], least: int) -> str:
-    """Of at least `least` characters, and different from the ids right before and after it in order."""
+    """The shortest prefix of at least `least` characters that its neighbours in sort order do not share."""
     length = least
     for other in neighbours:
         while other is not None and length < len(id) and other.startswith(id[:length]):
@@ -47,4 +47,4 @@ def shortest_prefix(id: str, neighbours: Iterable[str | None], least: int) -> st
 
 
 def not_ours() -> UsageError:
-    return UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.")
+    return UsageError("This is not a cursor of this store.", hint="Use the cursor of the previous page.")

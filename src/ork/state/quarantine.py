@@ -1,4 +1,4 @@
-"""What is set aside: the words, which are the same in every store."""
+"""Messages about quarantined items, the same for every store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRY_AGAIN = "repair it, then `ork resume` tries again; `ork cancel` ends it"
 
 
 def note_of(reason: str, is_cancelled: bool) -> str:
-    """The note on a run that is set aside."""
+    """The note on a quarantined run."""
     if is_cancelled:
         return f"cancelled while it was set aside: {reason}"
     return f"{SET_ASIDE}{reason}; {_TRY_AGAIN}"
@@ -36,7 +36,7 @@ def damaged_items(
     locations: Iterable[LocationEntry],
     tokens: Iterable[Token],
 ) -> list[Quarantined]:
-    """Those that say of themselves that they cannot be decoded."""
+    """Items that are marked as unreadable."""
     damaged_schedules = {entry.workflow for entry in schedules if entry.unreadable}
     found = [
         Quarantined(ItemKind.WORKFLOW, entry.name, entry.unreadable)

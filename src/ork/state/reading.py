@@ -1,4 +1,4 @@
-"""The state store for readers: what status, the API, the command line and the other parts look at.
+"""The state store for readers: `ork status`, the API, the command line and other parts of Ork.
 
 Every sentence of a docstring is a test in tests/conformance.
 """
@@ -26,22 +26,25 @@ from ork.state.records import (
     RunPage,
     RunUpdate,
     ScheduleEntry,
+    TaskCount,
     TaskFilter,
+    TimesPage,
     UnsentAlert,
 )
 
 
 class StateReader(Protocol):
-    """Reads, and waiting for something new to read. Nothing here changes anything.
+    """Reads, and waits for changes. Writes nothing.
 
-    Of a damaged row what can be decoded is shown, and `unreadable` says what cannot. A damaged version is an
+    Of a damaged row the readable fields are returned, and `unreadable` describes the others. A damaged version raises
     UnreadableError; saving it again repairs it.
     """
 
     async def wait_for_change(self, timeout: float | None) -> bool:
-        """Returns True soon after another store handle committed something, False after `timeout` seconds.
+        """Return True soon after another store handle committed something, False after `timeout` seconds.
 
-        A change between two calls is not missed. Costs nothing while nothing happens. One caller waits at a time.
+        A change between two calls is not missed. Costs nothing while nothing happens. Only one caller may wait at a
+        time.
         """
         ...
 
@@ -50,21 +53,21 @@ class StateReader(Protocol):
     async def get_version(self, version: VersionId) -> Version | None: ...
 
     async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
-        """Newest first."""
+        """The versions of a workflow, newest first."""
         ...
 
     async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
 
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
-        """By name."""
+        """All workflows, by name."""
         ...
 
     async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
-        """Those of all workflows, by name."""
+        """The schedules of all workflows, by name."""
         ...
 
     async def list_locations(self) -> tuple[LocationEntry, ...]:
-        """By name."""
+        """All locations, by name."""
         ...
 
     # ── runs ─────────────────────────────────────────────────────────────────────────────────────
@@ -76,48 +79,73 @@ class StateReader(Protocol):
         ...
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
-        """Ids that begin with the prefix, at most `limit`, in order."""
+        """Up to `limit` ids that begin with the prefix, in order."""
         ...
 
     async def shorten_ids(self, runs: Collection[RunId], least: int) -> Mapping[RunId, str]:
-        """The shortest prefix of each of these ids, of at least `least` characters, with which no other run's id begins."""
+        """For each id the shortest prefix, of at least `least` characters, that no other run's id has."""
         ...
 
     async def list_runs(self, query: RunFilter) -> RunPage:
-        """Newest first; a run created between two pages is never seen twice. Their `params` are left out ({}): each may
-        be a megabyte."""
+        """A page of runs, newest first; a run created between two pages never appears twice. Of two times, only runs
+        created at the first or later and before the second. `params` is always {},
+        because each may be a megabyte."""
         ...
 
     async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
-        """The newest run of each of these workflows that has had one, without params."""
+        """The newest run of each of these workflows, without params."""
         ...
 
     async def count_unfinished(self) -> Mapping[RunStatus, int]:
-        """How many runs are in each status that is not final; costs what is unfinished, not what has been."""
+        """The number of runs in each status that is not final. The cost depends on unfinished runs only."""
         ...
 
     async def changes_since(self, mark: str | None, limit: int = 100) -> Changes:
-        """Up to `limit` runs that were created or changed after the mark, the oldest change first, without params.
+        """Up to `limit` runs that were created or changed after the mark, oldest change first, without params.
 
-        None for a mark gives no runs and the mark of now. The marks are those of `run_updates`; a later one sorts behind an earlier one, and nothing else may be
-        concluded from it. One that is not of this store is UsageError. No change is ever
-        passed over: one that is not among the answers of this call is among those of a later one with its mark.
+        Without a mark, no runs and the current mark. The marks are those of `run_updates`; later marks sort after
+        earlier ones and have no other meaning. UsageError for a mark that is not of this store. No change is missed:
+        one that is not returned by this call is returned by a later one with its mark.
         """
         ...
 
     async def run_updates(self, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
-        """Without `since` all tasks, in the order the workflow names them. None: no such run.
+        """The run and its tasks in workflow order, without `since` all of them; None if the run does not exist.
 
-        Page by page, what changes in between is among the updates behind the first page's mark. An `after` that
-        the workflow does not have is UsageError.
+        Changes between two pages are among the updates after the first page's mark. UsageError if the workflow does not
+        have the task `after`.
+        """
+        ...
+
+    async def count_tasks(self, run: RunId) -> tuple[TaskCount, ...]:
+        """The number of tasks in each status, by task in workflow order, own rows before instances. A damaged status
+        counts as pending. Nothing for an unknown run. Costs one read of an index, and returns no rows."""
+        ...
+
+    async def task_times(
+        self,
+        run: RunId,
+        since: str | None = None,
+        *,
+        after: TaskKey | None = None,
+        limit: int = 1000,
+        with_instances: bool = True,
+    ) -> TimesPage:
+        """The statuses and times of tasks in workflow order: about `limit` of those after `after`, all or those that
+        changed after the mark `since`; without instances, only the tasks' own rows.
+
+        `earlier` has the attempts that ended before the current one of each of these tasks, and of a pending task all, by
+        task and number; of each task the latest EARLIER_ATTEMPTS. Nothing for an unknown run; UsageError if the
+        workflow does not have the task `after`.
         """
         ...
 
     async def list_attempts(
         self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
     ) -> tuple[Attempt, ...]:
-        """By task in the workflow's order, then by number: all of them, or at most `limit` of those behind `after`.
-        An unknown run has none; an `after` that the workflow does not have is UsageError."""
+        """Attempts by task in workflow order, then by number: all, or at most `limit` of those after `after`. None of
+        an unknown run; UsageError if the workflow does not have the task of `after`. A scheduler that has claimed the
+        run gets all that was committed before."""
         ...
 
     async def find_cached(self, key: str, since: datetime) -> Cached | None:
@@ -129,36 +157,45 @@ class StateReader(Protocol):
     async def get_owner(self, run: RunId) -> SchedulerId | None: ...
 
     async def get_starter(self, run: RunId) -> str | None:
-        """Who asked for the run, as it was created; None for schedules and for runs of an older schema."""
+        """Who started the run, as recorded at its creation; None for schedules and for runs of an older schema."""
+        ...
+
+    async def get_key(self, run: RunId) -> str | None:
+        """The idempotency key the run was created with."""
         ...
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────
 
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
-        """The failures that people are notified of about the run, oldest first; no questions."""
+        """The failures of the run that people are notified of, oldest first, without approval requests and budgets."""
+        ...
+
+    async def over_budget_at(self, run: RunId) -> datetime | None:
+        """When people were last alerted that the run had exceeded its budget."""
         ...
 
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
-        """Up to `limit` notices that did not reach somebody after a try, newest first."""
+        """Up to `limit` notices that could not be sent to every target, newest first."""
         ...
 
     # ── the installation ─────────────────────────────────────────────────────────────────────────
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
-        """Those that registered and have neither released all nor been replaced."""
+        """Schedulers that have registered and have neither released everything nor been replaced."""
         ...
 
     async def list_controls(self) -> tuple[Control, ...]:
-        """By target."""
+        """All controls, by target."""
         ...
 
     async def limit_use(self) -> tuple[LimitUse, ...]: ...
 
     async def list_quarantined(self, limit: int = 100) -> tuple[Quarantined, ...]:
-        """What has been set aside and why: by kind, then by id. `submit_command` and pruning take a run off this list.
-        Workflows, schedules, locations and tokens are on it for as long as their rows are damaged."""
+        """Quarantined items with their reasons, by kind, then by id. `submit_command` and pruning remove a run from
+        this list. Workflows, schedules, locations and tokens are listed while their rows are damaged."""
         ...
 
     async def signing_key(self) -> bytes:
-        """32 random bytes made when the store was: attempts' tokens are derived from it."""
+        """The installation's key: 32 random bytes created with the store. The tokens of attempts are derived from
+        it."""
         ...

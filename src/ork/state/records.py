@@ -1,6 +1,6 @@
-"""What callers hand to the state store, and what it answers.
+"""Arguments and results of the state store.
 
-Marks, and the ids of commands, notices and audit entries, are opaque text that sorts in the order it was given.
+Marks, and ids of commands, notices and audit entries, are opaque text that sorts in the order of creation.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ork.core.effects import Alert, LaunchRequest
+from ork.core.launch_groups import NO_GROUPS
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.notice import Notice
 from ork.model.quarantine import QuarantinedRun
 from ork.model.record import Record
 from ork.model.run import Run, RunCommand, RunStatus
-from ork.model.task import Attempt, Heartbeat, Output, Task, TaskStatus
+from ork.model.task import Attempt, AttemptStatus, Heartbeat, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Schedule, Version
 
 NO_RATES: Mapping[str, Rate] = {}
@@ -24,8 +25,8 @@ NO_RATES: Mapping[str, Rate] = {}
 
 
 class ClaimedRun(Record):
-    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task, `heartbeats`
-    what was noted of them, with ages by the store's clock."""
+    """Everything a new owner needs to continue a run: `attempts` has the current attempt of each active task,
+    `heartbeats` their last heartbeats, with ages by the store's clock."""
 
     run: Run
     epoch: int
@@ -36,8 +37,8 @@ class ClaimedRun(Record):
 
 
 class Claim(Record):
-    """The runs a scheduler may work on from now on, the open commands of all runs it owns, and runs that it would have
-    got but that cannot be decoded."""
+    """The runs that a scheduler owns from now on, the open commands of all runs it owns, and the runs that were
+    quarantined because they cannot be decoded."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
@@ -45,11 +46,11 @@ class Claim(Record):
 
 
 class RunChanges(Record):
-    """One run's share of a commit: whole rows to write, launches to admit, commands that are done. An attempt's names and
-    token do not change once they are written.
+    """The changes of one run in a commit: whole rows to write, launches to admit, commands to finish. An attempt's
+    names, token and group never change once written. The launches of one group are consecutive.
 
-    With `release_ownership` the run has no owner after the commit: it needs none until a person asks for something (it
-    is final, or paused with nothing running).
+    With `release_ownership` the run has no owner after the commit, because it needs none until a person submits a
+    command (it is final, or paused without active attempts).
     """
 
     run_id: RunId
@@ -64,37 +65,38 @@ class RunChanges(Record):
 
     @property
     def only_launches(self) -> bool:
-        """If none of its launches is admitted, there is nothing to write."""
+        """True if there is nothing to write unless a launch is admitted."""
         written = self.run or self.tasks or self.attempts or self.commands_done or self.alerts
         return not (written or self.release_ownership)
 
 
 class Committed(Record):
-    """What came of a commit. Runs named in `fenced` or `overruled` had nothing written at all.
+    """The result of a commit. Nothing at all was written for runs in `fenced` or `overruled`.
 
-    `full` names the limits that turned a launch away. That it also names those that this commit filled is a hint, which
-    saves the scheduler a commit that would be turned away: a store may leave them out where knowing them costs a read.
+    `full` has the limits that rejected a launch. It may also have limits that this commit filled, which saves the
+    scheduler a commit that would be rejected; a store may omit those if finding them costs a read.
     """
 
     fenced: frozenset[RunId] = frozenset()  # the epoch is stale: another scheduler owns the run
     overruled: frozenset[RunId] = frozenset()  # it would have finished, but an unread cancel request exists
     admitted: frozenset[AttemptKey] = frozenset()
-    full: frozenset[str] = frozenset()  # see above; of rates, those that turned a launch away
-    again_in: float | None = None  # seconds until a rate that turned one away would let it pass
+    full: frozenset[str] = frozenset()  # see above; for rates, only those that rejected a launch
+    again_in: float | None = None  # seconds until a rate that rejected a launch admits it
+    parallelism: Mapping[str, int] = NO_GROUPS  # by group id, the parallelism written for each admitted group
 
 
 # ── requests of people ───────────────────────────────────────────────────────────────────────────
 
 
 class Accepted(NamedTuple):
-    """The command is durable and its owner has been woken."""
+    """The command is durable, and the owner of the run has been woken."""
 
     run: Run
     command_id: str
 
 
 class TooLate(NamedTuple):
-    """The run is in a state in which this command means nothing; `run` shows it."""
+    """The status of the run does not allow the command; `run` has the status."""
 
     run: Run
 
@@ -106,7 +108,9 @@ class RunFilter(Record):
     workflow: str | None = None
     statuses: frozenset[RunStatus] = frozenset()
     limit: int = 20
-    cursor: str | None = None  # as given by the previous page
+    cursor: str | None = None  # the cursor of the previous page
+    created_after: datetime | None = None  # at this time or later
+    created_before: datetime | None = None
 
 
 class RunPage(NamedTuple):
@@ -115,7 +119,7 @@ class RunPage(NamedTuple):
 
 
 class TaskFilter(Record):
-    """Which of a run's tasks: at most `limit`, and only those behind `after` in the workflow's order."""
+    """Selects tasks of a run: at most `limit`, and only those after `after` in workflow order."""
 
     name: str | None = None
     statuses: frozenset[TaskStatus] = frozenset()
@@ -134,22 +138,56 @@ class RunUpdate(NamedTuple):
     mark: str
 
 
+class TaskCount(NamedTuple):
+    """How many rows of a task have a status: its own row, or with `is_instance` those of its instances."""
+
+    name: str
+    is_instance: bool
+    status: TaskStatus
+    number: int
+
+
+class TaskTimes(NamedTuple):
+    """The state of a task, or how an earlier attempt of it ended. Times are milliseconds since 1970; None if it has not
+    come to that, or if the stored time cannot be decoded."""
+
+    name: str
+    instance: int | None
+    status: TaskStatus | AttemptStatus
+    attempt: int
+    dispatched: int | None
+    started: int | None
+    finished: int | None
+
+
+class TimesPage(NamedTuple):
+    """Tasks in workflow order, the earlier attempts of these tasks, and the last task; None on the last page."""
+
+    tasks: tuple[TaskTimes, ...]
+    earlier: tuple[TaskTimes, ...]
+    last: TaskKey | None
+
+
+EARLIER_ATTEMPTS = 20
+"""How many earlier attempts of a task a page of times has at most: the latest."""
+
+
 class Changes(Record):
-    """Runs that changed, as they are now, and the mark behind the last of those changes."""
+    """The current rows of runs that changed, and the mark after the last of these changes."""
 
     runs: tuple[Run, ...]
     mark: str
 
 
 class Cached(NamedTuple):
-    """What came of equal work before, and in which run."""
+    """The earlier result of equal work, and the run it comes from."""
 
     run: RunId
     output: Output | None
 
 
 class LimitUse(NamedTuple):
-    """How full a limit is, and who holds it (a few)."""
+    """The use of a limit, with a few of its holders."""
 
     name: str
     slots: int
@@ -161,27 +199,27 @@ class LimitUse(NamedTuple):
 
 
 class ScheduleEntry(Record):
-    """A workflow's schedule. `next_fire` is when it fires next; None while it is off or nobody has planned it yet."""
+    """A workflow's schedule. `next_fire` is the next time it fires; None if it is disabled or not planned yet."""
 
     workflow: str
     version: VersionId
     schedule: Schedule
-    enabled: bool  # the workflow and its schedule both are
+    enabled: bool  # workflow and schedule are both enabled
     next_fire: datetime | None
-    unreadable: str | None = None  # why it cannot be decoded: it does not fire, and `schedule` says nothing
+    unreadable: str | None = None  # why it cannot be decoded: it does not fire, and `schedule` has no meaning
 
 
 class LookAhead(Record):
-    """What a tick has to know before it does anything: whether runs wait, and what is due when."""
+    """What a tick needs to know first: whether runs are waiting, and what is due when."""
 
     runs_wait: bool  # a run needs an owner, or has one
-    schedules: tuple[ScheduleEntry, ...]  # all that are on, by name
+    schedules: tuple[ScheduleEntry, ...]  # all enabled ones, by name
     next_alert: datetime | None  # when the next notice is due
     next_location: datetime | None  # when the next of the given locations is due
 
 
 class UnsentAlert(Record):
-    """A notice that did not reach everybody it is for: why not, and when it is tried again; None: it was given up."""
+    """A notice that could not be sent to every target: the error, and when it is tried again (None: never)."""
 
     notice: Notice
     error: str

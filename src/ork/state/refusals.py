@@ -1,4 +1,4 @@
-"""What every store refuses, decided without one."""
+"""What every store refuses, decided without access to a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.model.run import CommandKind, NewRun, Run, RunStatus
 
 
 def is_too_late(command: CommandKind, status: RunStatus) -> bool:
-    """In this state the command means nothing (for RETRY: not yet)."""
+    """True if the command does not apply to this status; for RETRY, not yet."""
     if command is CommandKind.RETRY:
         return not status.is_final
     if command is CommandKind.PAUSE:
@@ -21,18 +21,18 @@ def is_too_late(command: CommandKind, status: RunStatus) -> bool:
 
 
 def check_same_request(new: NewRun, existing: Run) -> None:
-    """A repeated key names the same run only if it asks for the same thing."""
-    # As text, because to Python 1, 1.0 and True are equal and to JSON they are not.
+    """RefusedError if a repeated key comes with another version or other params."""
+    # Compared as text, because 1, 1.0 and True are equal in Python but not in JSON.
     same_params = json.dumps(new.params, sort_keys=True) == json.dumps(existing.params, sort_keys=True)
     if new.version != existing.version or not same_params:
         raise RefusedError(
             f"The key {new.key!r} was used for run {existing.id} of {existing.workflow} with other content.",
-            hint=f"Use another key, or look at that run: ork show {existing.id}",
+            hint=f"Use another key, or see that run: ork show {existing.id}",
         )
 
 
 def ends_unaware_of_cancel(run: Run | None) -> bool:
-    """This row ends the run without knowing of a cancel request; it must not be written where one stands."""
+    """True if this row ends the run without knowing of a cancel request. It must not be written if there is one."""
     return (
         run is not None
         and run.cancel_requested_at is None
@@ -48,9 +48,11 @@ def still_has_runs(workflow: str) -> RefusedError:
 
 
 def check_owner(workflow: str, owner: str | None, origin: str | None) -> None:
-    """What belongs to a location comes from there and from nowhere else. `owner` is that location, if any."""
+    """RefusedError if the workflow belongs to the location `owner` and is not deployed by it."""
+    if owner is None:
+        return
     location = location_of(origin)
-    if owner is None or location == owner:
+    if location == owner:
         return
     if location is not None:
         raise RefusedError(f"Workflow {workflow} belongs to location {owner}.", hint="See ork locations", code="ORK710")
@@ -60,10 +62,10 @@ def check_owner(workflow: str, owner: str | None, origin: str | None) -> None:
 def belongs_to_location(workflow: str, owner: str) -> RefusedError:
     return RefusedError(
         f"Workflow {workflow} belongs to location {owner} and can only be changed there.",
-        hint="Change what is at the location, or take it out of locations.yaml: ork locations",
+        hint="Change it at the location, or remove the location from locations.yaml: ork locations",
         code="ORK709",
     )
 
 
 def token_exists(name: str) -> RefusedError:
-    return RefusedError(f"The token {name} is known already.", hint="Make another: ork token create")
+    return RefusedError(f"The token {name} exists already.", hint="Create another: ork token create")

@@ -1,16 +1,24 @@
-"""Rows to nouns and back, for every store that keeps rows.
+"""Converts rows to records and back, for every store with rows.
 
-Column orders are those of the named blocks in each store's `queries/`. How a moment and free text are kept differs from
-store to store, so a store makes a `RowCodec` of its own; the rest is the same for all.
+Column orders are those of the named blocks in each store's `queries/`. Stores differ in how they store times and text,
+so each makes its own `RowCodec`; everything else is the same.
+
+Marks, and ids of commands, notices and audit entries, are opaque text that sorts in the order of creation. Stores that use
+numbers write each one as digits of fixed width.
+
+Where only progress has to be written, a store writes the changed columns alone. The functions at the end say for which rows
+that is enough: fields set at dispatch (item, cache key, attempts of earlier rounds) do not change until that attempt has ended.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
+from ork.errors import UsageError
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import (
@@ -19,6 +27,7 @@ from ork.model.task import (
     Failure,
     FailureKind,
     GiveUp,
+    GroupPlace,
     InlineOutput,
     Output,
     StoredOutput,
@@ -26,16 +35,35 @@ from ork.model.task import (
     TaskStatus,
 )
 from ork.model.workflow import Catchup, Rate, Schedule, Trigger, WorkflowEntry
-from ork.state.marks import text_of
+from ork.state.records import EARLIER_ATTEMPTS, TaskCount, TaskTimes, TimesPage
 
 Row: TypeAlias = Sequence[Any]
 Columns: TypeAlias = tuple[Any, ...]
+Millis: TypeAlias = Callable[[Any], int | None]
 
 NO_INDEX = -1
 
 _TASK_STATUS = {status.value: status for status in TaskStatus}
 _COMMANDS = {kind.value for kind in CommandKind}
 _ATTEMPT_STATUS = {status.value: status for status in AttemptStatus}
+_WIDTH = 16  # digits of a number as text
+_LARGEST = 2**62
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def text_of(number: int) -> str:
+    return f"{number:0{_WIDTH}d}"
+
+
+def number_of(text: str) -> int:
+    """The number of a mark or id; UsageError if it is invalid. Fewer digits are accepted, because servers of release
+    0.1 returned marks as numbers."""
+    if not (text.isascii() and text.isdecimal()) or (number := int(text[:40])) > _LARGEST:
+        raise UsageError(
+            f"{text[:40]!r} is not a mark or an id of this store.", hint="use one that the server returned"
+        )
+    return number
 
 
 def json_text(value: Any) -> str:
@@ -43,7 +71,8 @@ def json_text(value: Any) -> str:
 
 
 def notes_of(text: str) -> tuple[str, ...]:
-    """The sentences about a scheduler. Only people read them: what cannot be read says so."""
+    """The notes of a scheduler. Notes that cannot be decoded are replaced by a note that says so, because only people
+    read them."""
     try:
         return tuple(str(note) for note in json.loads(text))
     except (TypeError, ValueError):
@@ -81,7 +110,8 @@ def json_object(text: str) -> dict[str, Any]:
 def schedule_text(schedule: Schedule | None) -> str | None:
     if schedule is None:
         return None
-    # Later fields are added at the end and left out while they have their defaults: an unchanged schedule is equal.
+    # New fields are added at the end and omitted while they have their defaults, so that an unchanged schedule stays
+    # equal.
     later = [schedule.jitter, schedule.catchup_limit]
     written = [schedule.cron, schedule.timezone, schedule.catchup.value, schedule.enabled]
     return json_text(written if later == [0.0, 100] else written + later)
@@ -99,7 +129,7 @@ def schedule_of(text: str | None) -> Schedule | None:
 
 
 def is_command(row: Row) -> bool:
-    """False: of a kind that this Ork does not know."""
+    """False if this Ork does not know the kind of command."""
     return row[2] in _COMMANDS
 
 
@@ -111,6 +141,74 @@ def command_of(row: Row) -> RunCommand:
 def attempt_key(row: Row) -> AttemptKey:
     run, name, idx, number = row
     return AttemptKey(RunId(run), TaskKey(name, index_of(idx)), number)
+
+
+def task_count(row: Row) -> TaskCount:
+    name, is_instance, status, number = row
+    return TaskCount(name, bool(is_instance), _TASK_STATUS.get(status, TaskStatus.PENDING), number)
+
+
+def count_in_order(rows: Iterable[TaskCount]) -> tuple[TaskCount, ...]:
+    """The counts with those of equal status added: damaged statuses count as pending."""
+    numbers: dict[tuple[str, bool, TaskStatus], int] = {}
+    for row in rows:
+        key = (row.name, row.is_instance, row.status)
+        numbers[key] = numbers.get(key, 0) + row.number
+    return tuple(TaskCount(*key, number) for key, number in numbers.items())
+
+
+def times_page(rows: Sequence[Row], earlier: Iterable[Row], limit: int, millis: Millis) -> TimesPage:
+    """The first `limit` rows as a page. Columns: name, idx, status, attempt, three times, and in `rows` the ordinal."""
+    shown = tuple(_times_of(row, millis) for row in rows[:limit])
+    last = TaskKey(shown[-1].name, shown[-1].instance) if len(rows) > limit else None
+    return TimesPage(shown, tuple(_times_of(row, millis) for row in earlier), last)
+
+
+def _times_of(row: Row, millis: Millis) -> TaskTimes:
+    name, idx, status, attempt, dispatched, started, finished = row[:7]
+    known = _TASK_STATUS.get(status) or _ATTEMPT_STATUS.get(status) or TaskStatus.PENDING
+    return TaskTimes(name, index_of(idx), known, attempt, millis(dispatched), millis(started), millis(finished))
+
+
+def tried_tasks(rows: Iterable[Row]) -> list[tuple[int, int, int, int]]:
+    """The tasks with earlier attempts: ordinal, idx, and the range of the numbers of these attempts."""
+    ranges = [(row[7], row[1], *_earlier_numbers(row[3], row[2])) for row in rows]
+    return [each for each in ranges if each[2] < each[3]]
+
+
+def _earlier_numbers(attempt: int, status: str) -> tuple[int, int]:
+    """The range of the latest attempts of a task that ended before its current one. A pending task has no current one."""
+    before = attempt + (status == TaskStatus.PENDING)
+    return max(1, before - EARLIER_ATTEMPTS), before
+
+
+def millis_of_moment(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - _EPOCH) // _MILLISECOND
+
+
+def times_of_records(tasks: Sequence[Task], attempts: Iterable[Attempt], limit: int | None) -> TimesPage:
+    """The page of a store that keeps records: `tasks` are all after the page's start, `attempts` in their order."""
+    rows = [_times_row(task.key, task, task.attempt) for task in tasks[: None if limit is None else limit + 1]]
+    shown = tasks[:limit]
+    ranges = {task.key: range(*_earlier_numbers(task.attempt, task.status)) for task in shown}
+    earlier = [
+        _times_row(each.key.task, each, each.key.number)
+        for each in attempts
+        if each.key.number in ranges.get(each.key.task, ())
+    ]
+    return times_page(rows, earlier, len(rows) if limit is None else limit, millis_of_moment)
+
+
+def _times_row(key: TaskKey, of: Task | Attempt, attempt: int) -> Row:
+    return key.name, index_number(key.index), of.status, attempt, of.dispatched_at, of.started_at, of.finished_at
+
+
+def counts_of_records(tasks: Iterable[Task]) -> tuple[TaskCount, ...]:
+    """The counts of tasks that are in workflow order."""
+    kinds = Counter((task.key.name, task.key.index is not None, task.status) for task in tasks)
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _, _ in kinds))}
+    ordered = sorted(kinds, key=lambda kind: (places[kind[0]], *kind[1:]))
+    return tuple(TaskCount(*kind, kinds[kind]) for kind in ordered)
 
 
 _NO_OUTPUT = (None, None, None)
@@ -129,8 +227,8 @@ def output_of(key: str | None, size: int | None, text: str | None) -> Output | N
 
 
 class RowCodec:
-    """`kept` and `moment` turn a moment into what its column holds and back (None stays None); `text` makes words from
-    outside fit for a text column."""
+    """`kept` encodes a time for its column and `moment` decodes it (None stays None); `text` escapes what a text column
+    cannot store."""
 
     def __init__(
         self,
@@ -158,7 +256,7 @@ class RowCodec:
         )  # fmt: skip
 
     def run_values(self, run: Run) -> dict[str, Any]:
-        """What may change about a run once it exists."""
+        """The columns of a run that can change."""
         return {
             "id": run.id,
             "status": run.status.value,
@@ -172,12 +270,13 @@ class RowCodec:
         }
 
     def task_row(self, run: RunId, ordinal: int, changed: int, task: Task) -> Columns:
-        """Nothing is called for a field that is empty, as most are: every change of a task comes through here."""
+        """The columns of a task. Avoids calls for empty fields, which most are: this runs for every change of a
+        task."""
         name, index = task.key
         reason, cause, failure, retry_at = task.reason, task.cause, task.failure, task.retry_at
         dispatched_at, started_at, finished_at = task.dispatched_at, task.started_at, task.finished_at
         output_key, output_size, output = _NO_OUTPUT if task.output is None else _output_columns(task.output)
-        # `_value_` rather than the enum itself: sqlite3 looks for an adapter for every subclass of str.
+        # `_value_` instead of the enum: sqlite3 looks for an adapter for every subclass of str.
         return (
             run, ordinal, NO_INDEX if index is None else index, name, task.status._value_, task.executor, task.attempt,
             task.earlier_attempts, None if reason is None else self._text(reason),
@@ -202,6 +301,7 @@ class RowCodec:
         )  # fmt: skip
 
     def attempt_row(self, ordinal: int, attempt: Attempt) -> Columns:
+        """The columns of an attempt, except those of its group, which are written once with its launch."""
         run, (name, index), number = attempt.key
         failure, closing, waits_for = attempt.failure, attempt.closing, attempt.waits_for
         started_at, finished_at, seen_at = attempt.started_at, attempt.finished_at, attempt.seen_at
@@ -218,16 +318,63 @@ class RowCodec:
 
     def attempt_of(self, row: Row) -> Attempt:
         (run, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-         finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for) = row  # fmt: skip
+         finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group, index,
+         parallelism) = row  # fmt: skip
         return Attempt(
             attempt_key((run, name, idx, number)), _ATTEMPT_STATUS[status], executor, external_name, token_hash,
             self._moment(dispatched_at), pool, self._moment(started_at), self._moment(finished_at), exit_code, failure_of(failure),
             None if closing is None else GiveUp(closing), self._moment(closing_since), seq, self._moment(seen_at),
-            waits_for,
+            waits_for, None if group is None else GroupPlace(group, index, parallelism),
         )  # fmt: skip
 
 
 def limit_rows(limits: Mapping[str, int], rates: Mapping[str, Rate]) -> list[tuple[str, int, float | None]]:
-    """As the query `limits_and_rates` gives them, in order."""
+    """The columns of `limits_and_rates`, in order."""
     rows = [(name, slots, None) for name, slots in limits.items()]
     return sorted([*rows, *((f"rate of {name}", rate.count, rate.seconds) for name, rate in rates.items())])
+
+
+def is_new(task: Task) -> bool:
+    """True if nothing has happened to the task yet."""
+    return (
+        task.status is TaskStatus.PENDING
+        and not task.attempt
+        and not task.earlier_attempts
+        and task.reason is None
+        and task.cause is None
+        and task.failure is None
+        and task.exit_code is None
+        and task.dispatched_at is None
+        and task.started_at is None
+        and task.finished_at is None
+        and task.retry_at is None
+        and task.output is None
+        and task.instances is None
+        and task.cache_key is None
+    )
+
+
+def is_plain_progress(task: Task) -> bool:
+    """True if the task was dispatched in this round, is running or has succeeded, and no other column has changed."""
+    if task.status is TaskStatus.RUNNING:
+        is_plain = task.output is None and task.exit_code is None and task.finished_at is None
+    else:
+        is_plain = task.status is TaskStatus.SUCCESS and (task.output is None or isinstance(task.output, InlineOutput))
+    return (
+        is_plain
+        and task.attempt > task.earlier_attempts
+        and task.failure is None
+        and task.reason is None
+        and task.cause is None
+        and task.retry_at is None
+        and task.instances is None
+    )
+
+
+def is_plain_attempt(attempt: Attempt) -> bool:
+    """True if the attempt is running or has succeeded, and no other column has changed."""
+    if attempt.status is AttemptStatus.RUNNING:
+        is_plain = attempt.exit_code is None and attempt.finished_at is None
+    else:
+        is_plain = attempt.status is AttemptStatus.SUCCESS
+    return is_plain and attempt.failure is None and attempt.closing is None and attempt.waits_for is None

@@ -1,11 +1,11 @@
-"""Params on their way into the store: sensitive ones are sealed with the installation's key."""
+"""Encrypts sensitive params with the installation's key before they are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ork.model.sealed import has_sensitive, seal_params
+from ork.model.secret import has_sensitive, seal_params
 from ork.model.workflow import CompiledWorkflow
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def stored_params(store: StateReader, workflow: CompiledWorkflow, params: Mapping[str, Any]) -> dict[str, Any]:
-    """As a new run has them. To be called by everybody who creates one beside the store."""
+    """The params as a new run stores them. Every caller that creates a run directly in the store has to use this."""
     if not has_sensitive(workflow):
         return dict(params)
     return seal_params(workflow, params, await store.signing_key())

@@ -1,16 +1,16 @@
-"""The state store: one contract, named by its users in parts.
+"""The state store: one contract in several parts, each named by its users.
 
 - `StateReader` (reading.py): status, API and command line
-- `SchedulerStore` (scheduling.py): schedulers; its part `RunRequests` creates runs and takes commands
+- `SchedulerStore` (scheduling.py): schedulers; its part `RunRequests` creates runs and accepts commands
 - `ScheduleStore` (schedules.py): workflows, schedules, code locations and notices
 - `AdminStore` (administration.py): tokens, audit, shared settings, limits, controls, pruning
 
-A user names the narrowest of them. All of them can read. `StateStore` is a whole store, which is what a backend
-implements: SQLite, Postgres and memory do, and tests/conformance holds each to every sentence of the contract.
+Callers use the narrowest part that they need. All parts can read. A backend implements `StateStore`, which is all of
+them; tests/conformance checks every sentence of the contract for SQLite, Postgres and memory.
 
-Writes are data: a scheduler passes what it decided and the epoch it decided under, and the store writes it all or
-refuses it. Losing a race is an answer, not an exception. After a StoreError nothing is known: the caller discards its
-in-memory state and reads again.
+A scheduler passes its decisions as data, with the epoch they were made under, and the store writes all of them or
+refuses. A lost race is a result, not an exception. After a StoreError it is unknown what was written: the caller
+discards its in-memory state and reads again.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ class StateStore(SchedulerStore, ScheduleStore, AdminStore, Protocol):
     """A whole store: everything a process needs, on one handle."""
 
     async def close(self) -> None:
-        """May be called twice."""
+        """Close the handle. May be called twice."""
         ...

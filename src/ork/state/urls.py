@@ -1,4 +1,4 @@
-"""URLs of stores, as they may be shown."""
+"""Store URLs in a form that may be shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a store on a database gets its verbs: each is a function of that name whose first argument is the database.
+"""Gives a store on a database its verbs: each is a function of that name whose first argument is the database.
 
-The contract is the list of verbs. A backend names the modules that hold its functions; a verb that no module has, and
-the class does not define itself, is an error when the class is made.
+The contract lists the verbs. A backend lists the modules with its functions. A verb that is neither in a module nor
+defined by the class raises an error when the class is created.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ork.state.store import StateStore
 
-_COROUTINE = 0x80  # as `inspect.CO_COROUTINE`, whose module a short command does without
+_COROUTINE = 0x80  # `inspect.CO_COROUTINE`, without the import, which short commands do not need
 
 
 class DatabaseStore:
-    """The base of stores on a database, whose method `_do` calls a function with it. `statements` counts what the handle
-    has run, which is how `ork bench` and the tests measure cost."""
+    """The base of stores on a database. The method `_do` of a subclass calls a function with the database. `statements`
+    counts the statements of the handle, by which `ork bench` and the tests measure cost."""
 
     def __init_subclass__(cls, modules: Sequence[ModuleType]) -> None:
         for name in contract_verbs():
@@ -29,13 +29,13 @@ class DatabaseStore:
         count: int = self._db.statements
         return count
 
-    if TYPE_CHECKING:  # which cannot see the verbs
+    if TYPE_CHECKING:  # type checkers do not see the verbs
 
         def __getattr__(self, name: str) -> Any: ...
 
 
 def statements_of(store: StateStore) -> int:
-    """How many statements this handle has run; 0 for a store that runs none."""
+    """The number of statements that this handle has run; 0 for a store without statements."""
     return store.statements if isinstance(store, DatabaseStore) else 0
 
 

@@ -1,4 +1,4 @@
-"""Versions that a handle has read. They never change, so each is read and decoded once."""
+"""The versions that a handle has read. They never change, so each is read and decoded once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT = 256
 
 
 class KnownVersions:
-    """The last few. The oldest one goes when there are too many."""
+    """The last few versions. When there are too many, the oldest entry is removed."""
 
     def __init__(self) -> None:
         self._versions: dict[VersionId, Version] = {}
@@ -27,14 +27,14 @@ class KnownVersions:
         return self._orders.get(id)
 
     def order_of(self, version: Version) -> dict[str, int]:
-        """Each task's place in the workflow, remembered."""
+        """The position of each task in the workflow, cached."""
         order = {task.name: place for place, task in enumerate(version.workflow.tasks)}
         if version.id in self._versions:
             self._orders[version.id] = order
         return order
 
     def remember(self, version: Version) -> None:
-        """It is what the store holds under its id."""
+        """Cache the version, which the store has under its id."""
         if len(self._versions) >= _KEPT:
             oldest = next(iter(self._versions))
             del self._versions[oldest]
@@ -42,7 +42,7 @@ class KnownVersions:
         self._versions[version.id] = version
 
     def decoded(self, id: VersionId, root: str, source: str | None, document: str) -> Version:
-        """The version, remembered. UnreadableError if its document is damaged."""
+        """Decode and cache the version. UnreadableError if its document is damaged."""
         try:
             version = Version(id, from_document(json.loads(document)), root, source)
         except Exception as problem:

@@ -7,12 +7,12 @@ from ork.errors import RefusedError, UsageError
 from ork.model.ids import TaskKey
 from ork.model.workflow import Approval, NotBy
 from ork.state.reading import StateReader
-from ork.status.ids import Target, pick_tasks
+from ork.status.ids import RunTarget, pick_tasks
 from ork.status.run_view import RunView
 from ork.status.why import waits_for_approval
 
 
-def named_task(view: RunView, target: Target) -> str | None:
+def named_task(view: RunView, target: RunTarget) -> str | None:
     """The target's task in the form that commands use; None if the target is a whole run."""
     if target.task is None:
         return None
@@ -20,7 +20,7 @@ def named_task(view: RunView, target: Target) -> str | None:
     return str(TaskKey(target.task, target.instance))
 
 
-def waiting_task(view: RunView, target: Target) -> str | None:
+def waiting_task(view: RunView, target: RunTarget) -> str | None:
     """Like `named_task`, for a task that waits for approval. The name is optional if only one task waits."""
     named = named_task(view, target)
     # The store refuses commands for final runs with its own message.

@@ -12,8 +12,7 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter
-from ork.status.instances import is_group
-from ork.status.run_view import RunView, open_view, version_of
+from ork.status.run_view import RunView, is_group, open_view, version_of
 from ork.status.shapes import time_json
 from ork.status.why import waits_for_approval
 

@@ -8,7 +8,7 @@ from ork.errors import RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, GiveUp
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.state.reading import StateReader
 from ork.status.heartbeats import last_heartbeats
 from ork.status.run_view import RunView
@@ -31,7 +31,7 @@ async def check_declared_dead(
         raise RefusedError(f"`{key}` has no running attempt: it is {view.tasks[key].status.value}", hint=hint)
     if current.waits_for is not None:
         raise RefusedError(f"`{key}` has no worker: it waits for an external job", hint=f"ork cancel {view.short}")
-    age = await Calls(objects).call(_age, objects, key, current, now)
+    age = await DocumentCalls(objects).call(_age, objects, key, current, now)
     if age is not None and age < stale_seconds and current.closing not in _SILENT:
         message = f"`{key}` is alive: its worker wrote a heartbeat {age:.0f} s ago"
         raise RefusedError(message, hint=f"`ork cancel {view.short}` stops it")

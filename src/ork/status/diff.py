@@ -8,7 +8,7 @@ from typing import Any
 from ork.compile.content import to_document
 from ork.model.ids import TaskKey
 from ork.model.run import Run
-from ork.model.sealed import redacted_params
+from ork.model.secret import redacted_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
 from ork.status.secret_masking import mask_text

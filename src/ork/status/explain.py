@@ -11,7 +11,7 @@ from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.reading import StateReader
 from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
-from ork.status.ids import Target, pick_tasks, resolve_run
+from ork.status.ids import RunTarget, pick_tasks, resolve_run
 from ork.status.why import why_instances, why_not_started, why_run, why_task
 
 
@@ -30,7 +30,7 @@ class WhyAnswer(NamedTuple):
 
 
 async def explain(
-    store: StateReader, objects: AttemptDocuments, target: Target, now: datetime, timeouts: ExplainTimeouts
+    store: StateReader, objects: AttemptDocuments, target: RunTarget, now: datetime, timeouts: ExplainTimeouts
 ) -> WhyAnswer:
     found = await resolve_run(store, target.run)
     snapshot = replaced(await gather(store, objects, target, found, now), **timeouts._asdict())

@@ -10,8 +10,7 @@ from typing import Any
 
 from ork.errors import ObjectsError
 from ork.model.record import replaced
-from ork.model.status import read_metrics
-from ork.model.task import Attempt
+from ork.model.task import Attempt, read_metrics
 from ork.objects.attempt_documents import AttemptDocuments, Found
 from ork.objects.documents import open_signed
 

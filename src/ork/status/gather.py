@@ -9,20 +9,24 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.state.reading import StateReader
 from ork.state.records import ALL_TASKS, RunFilter, TaskFilter
 from ork.status.approvals import only_pending_approvals
 from ork.status.heartbeats import last_heartbeats, machines
-from ork.status.ids import Target, short_ids
+from ork.status.ids import RunTarget, short_ids
+from ork.status.launch_groups import waiting_groups
+from ork.status.platform_notes import platform_notes
 from ork.status.run_view import RunView, open_view
 from ork.status.schedulers import NO_DEADLINE, NO_SCHEDULER, present_schedulers
 from ork.status.snapshot import Snapshot
 from ork.status.why import EXPLAINED_STATUSES, MAX_NAMES, MAX_TASKS
 
 
-async def gather(store: StateReader, objects: AttemptDocuments, target: Target, run: RunId, now: datetime) -> Snapshot:
-    calls = Calls(objects)
+async def gather(
+    store: StateReader, objects: AttemptDocuments, target: RunTarget, run: RunId, now: datetime
+) -> Snapshot:
+    calls = DocumentCalls(objects)
     view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
     attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
@@ -36,11 +40,14 @@ async def gather(store: StateReader, objects: AttemptDocuments, target: Target, 
         starter=await store.get_starter(run),
         attempts=attempts,
         beats=await calls.call(last_heartbeats, objects, attempts),
+        groups=await waiting_groups(store, view, target.task),
         machines=await calls.call(machines, objects, attempts),
+        platform_notes=await calls.call(platform_notes, objects, attempts),
         limits=limits,
         commands=await store.pending_commands(run),
         active_runs=active_runs,
         short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
+        over_budget_at=None if view.version.workflow.budget is None else await store.over_budget_at(run),
         is_disk_full=await calls.call(objects.is_full),
         without_scheduler=await _without_scheduler(store, view),
     )
@@ -54,7 +61,7 @@ async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
     return NO_DEADLINE if any(approval.due is not None for approval in pending) else None
 
 
-async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskFilter:
+async def _needed_tasks(store: StateReader, target: RunTarget, run: RunId) -> TaskFilter:
     """For a finished run, only the tasks that an answer mentions: most tasks succeeded and need not be read."""
     known = await store.get_run(run) if target.task is None else None
     return (
@@ -62,7 +69,7 @@ async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskF
     )
 
 
-async def _current_attempts(store: StateReader, view: RunView, target: Target) -> dict[TaskKey, Attempt]:
+async def _current_attempts(store: StateReader, view: RunView, target: RunTarget) -> dict[TaskKey, Attempt]:
     """The current attempts of those active tasks that an answer may mention; a run can have any number of attempts."""
     found: dict[TaskKey, Attempt] = {}
     for key in _explained_tasks(view, target):
@@ -72,7 +79,7 @@ async def _current_attempts(store: StateReader, view: RunView, target: Target) -
     return found
 
 
-def _explained_tasks(view: RunView, target: Target) -> list[TaskKey]:
+def _explained_tasks(view: RunView, target: RunTarget) -> list[TaskKey]:
     """The first running and dispatched tasks, or the requested task and its first instances."""
     found: list[TaskKey] = []
     for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED):
@@ -81,7 +88,7 @@ def _explained_tasks(view: RunView, target: Target) -> list[TaskKey]:
     return found
 
 
-def _is_explained(key: TaskKey, target: Target) -> bool:
+def _is_explained(key: TaskKey, target: RunTarget) -> bool:
     if target.task is None:
         return key.index is None
     return key.name == target.task and target.instance in (None, key.index)

@@ -21,6 +21,14 @@ class History:
         self._runs = sorted(runs)
         self._tasks = {name: sorted(lengths) for name, lengths in tasks.items()}
 
+    @property
+    def run_count(self) -> int:
+        return len(self._runs)
+
+    @property
+    def median(self) -> float | None:
+        return self._runs[len(self._runs) // 2] if self._runs else None
+
     def seconds_left(self, elapsed: float) -> float | None:
         """Estimated from the median of the runs that took longer than `elapsed`; None if there are none."""
         longer = self._runs[bisect_left(self._runs, elapsed) :]

@@ -16,7 +16,7 @@ SHORTEST = 4
 LAST = "@last"
 
 
-class Target(NamedTuple):
+class RunTarget(NamedTuple):
     """A run, and optionally a task or one instance of it, as a person named them."""
 
     run: str
@@ -24,7 +24,7 @@ class Target(NamedTuple):
     instance: int | None = None
 
 
-def parse_target(run: str, task: str | None = None) -> Target:
+def parse_target(run: str, task: str | None = None) -> RunTarget:
     """Parses `RUN`, `RUN TASK`, `RUN/TASK` and `RUN/TASK[3]`."""
     if "/" in run:
         run, _, named = run.partition("/")
@@ -32,13 +32,13 @@ def parse_target(run: str, task: str | None = None) -> Target:
             raise UsageError(f"the task is named twice: `{named}` and `{task}`")
         task = named
     if not task:
-        return Target(run)
+        return RunTarget(run)
     name, bracket, rest = task.partition("[")
     if not bracket:
-        return Target(run, name)
+        return RunTarget(run, name)
     if not rest.endswith("]") or not rest[:-1].isdecimal():
         raise UsageError(f"`{task}` is not a task", hint="write TASK or TASK[3]")
-    return Target(run, name, int(rest[:-1]))
+    return RunTarget(run, name, int(rest[:-1]))
 
 
 async def resolve_run(store: StateReader, text: str) -> RunId:
@@ -89,7 +89,7 @@ async def short_ids(store: StateReader, runs: Iterable[RunId]) -> dict[RunId, st
     return dict(await store.shorten_ids(wanted, SHORTEST)) if wanted else {}
 
 
-def pick_tasks(keys: Iterable[TaskKey], target: Target) -> list[TaskKey]:
+def pick_tasks(keys: Iterable[TaskKey], target: RunTarget) -> list[TaskKey]:
     """The tasks that the target names: all, those of one name, or one instance. NotFoundError if there are none."""
     known = list(keys)
     if target.task is None:

@@ -8,10 +8,8 @@ from ork.errors import NotFoundError, ObjectsError, RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.status.hidden_params import masked_output
-from ork.status.instances import is_group
-from ork.status.run_view import RunView
-from ork.status.secret_masking import mask_bytes
+from ork.status.run_view import RunView, is_group
+from ork.status.secret_masking import mask_bytes, masked_output
 
 
 def check_has_output(view: RunView, task: Task) -> None:

@@ -15,8 +15,7 @@ from ork.model.workflow import Version
 from ork.state.reading import StateReader
 from ork.state.records import LimitUse, RunFilter, TaskFilter, UnsentAlert
 from ork.status.controls import control_json
-from ork.status.instances import is_group
-from ork.status.run_view import RunView, version_of
+from ork.status.run_view import RunView, is_group, version_of
 from ork.status.schedulers import liveness, present_schedulers
 from ork.status.shapes import listed_run_json, time_json
 

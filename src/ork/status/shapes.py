@@ -10,11 +10,11 @@ from ork.model.ids import TaskKey
 from ork.model.json_fields import time_json as time_json
 from ork.model.json_fields import to_json
 from ork.model.run import Run
-from ork.model.sealed import redacted_params
+from ork.model.secret import redacted_params
 from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import Schedule, Version, WorkflowEntry
-from ork.status.instances import is_group
 from ork.status.jobs import job_names
+from ork.status.run_view import is_group
 from ork.status.secret_masking import mask_secrets_of, mask_value
 
 if TYPE_CHECKING:

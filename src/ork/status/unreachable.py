@@ -5,16 +5,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from ork.model.cloud_run import FENCE_SECONDS, is_on_cloud_run
 from ork.model.external_names import is_fenced, machine_of
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
-from ork.model.workflow import OnUnreachable
+from ork.model.workflow import CloudRunJob, Container, OnUnreachable
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.state.reading import StateReader
 from ork.status.formatting import ago, argument, clock_time
 from ork.status.heartbeats import last_heartbeats, machines
-from ork.status.instances import is_group
+from ork.status.run_view import is_group
 from ork.status.snapshot import Snapshot
 
 # A worker that missed this many heartbeats is reported as silent, long before it is given up.
@@ -67,7 +68,7 @@ async def unreachable_tasks(store: StateReader, objects: AttemptDocuments, snap:
     if await store.pending_commands(run.id):
         return None
     lines: list[str] = []
-    is_endless, calls = True, Calls(objects)
+    is_endless, calls = True, DocumentCalls(objects)
     active = [snap.view.by_status[status] for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED)]
     for key, task in [item for tasks in active for item in tasks.items() if not is_group(item[1])]:
         attempts = await store.list_attempts(run.id, key)
@@ -98,10 +99,13 @@ def _is_silent(snap: Snapshot, attempt: Attempt) -> bool:
 def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
     """When the attempt counts as ended without a response; None if a person has to declare it dead."""
     spec = snap.view.specs.get(task.key.name)
-    if (spec is not None and spec.on_unreachable is OnUnreachable.WAIT) or not is_fenced(attempt.external_name):
+    is_plain = spec is not None and isinstance(spec.action, Container | CloudRunJob)
+    waits = spec is not None and spec.on_unreachable is OnUnreachable.WAIT
+    if waits or is_plain or not is_fenced(attempt.external_name):
         return None
+    fence = max(snap.fence_seconds, FENCE_SECONDS) if is_on_cloud_run(attempt.executor) else snap.fence_seconds
     since = snap.beats.get(task.key) or attempt.closing_since or snap.now
-    return since + timedelta(seconds=snap.stale_seconds + snap.fence_seconds)
+    return since + timedelta(seconds=snap.stale_seconds + fence)
 
 
 def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:

@@ -9,13 +9,12 @@ from ork.core.limits import EVERYTHING
 from ork.model.quarantine import SET_ASIDE
 from ork.model.run import RunCommand, RunStatus
 from ork.model.task import FailureKind, Task, TaskStatus
-from ork.model.workflow import Approval, NotBy
+from ork.model.workflow import Approval, NotBy, OnExceed
 from ork.state.records import LimitUse
 from ork.status.attempt_text import failure_notes
 from ork.status.formatting import ago, argument, between, clock_time, count, duration
-from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
-from ork.status.run_view import RunView
+from ork.status.run_view import Instances, RunView, is_group
 from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
 from ork.status.unreachable import closing_text, heartbeat_text
@@ -48,7 +47,7 @@ def why_run(snap: Snapshot) -> list[str]:
             lines = [f"{run.note or 'cancelled'}, {ago(run.finished_at, snap.now)}"]
     if run.unreadable is not None and run.unreadable not in (run.note or ""):
         lines.append(f"parts of it are damaged: {run.unreadable}")
-    lines += _about_requests(snap)
+    lines += _about_budget(snap) + _about_requests(snap)
     # A finished run needs a scheduler only for pending commands.
     needs_scheduler = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
     if needs_scheduler and not snap.schedulers and snap.without_scheduler is not None:
@@ -87,7 +86,7 @@ def why_instances(snap: Snapshot, name: str) -> list[str]:
     lines = []
     for group in (instances.failed.values(), instances.retrying.values(), running):
         lines += [f"  {task.key}: {_why(snap, task)}" for task in islice(group, MAX_TASKS)]
-    return lines
+    return lines + [f"  {group}" for group in snap.groups if group.task == name]
 
 
 def _why(snap: Snapshot, task: Task) -> str:
@@ -174,7 +173,7 @@ def _upstream_state(view: RunView, name: str) -> str | None:
 
 def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
     spec = snap.view.specs.get(task.key.name)
-    names = {EVERYTHING, f"executor:{task.executor}"}
+    names = {EVERYTHING, f"executor:{_executor_of(snap, task)}"}
     if spec is not None and spec.pool is not None:
         names.add(f"pool:{spec.pool}")
     return next((use for use in snap.limits if use.name in names and use.used >= use.slots), None)
@@ -198,9 +197,22 @@ def _why_dispatched(snap: Snapshot, task: Task) -> str:
     closing = closing_text(snap, task)
     if closing:
         return closing
+    attempt = snap.attempts.get(task.key)
+    if attempt is not None and attempt.group is not None:
+        group = next((group for group in snap.groups if group.id == attempt.group.id), None)
+        if group is not None:
+            return f"{group.place}, for {between(task.dispatched_at, snap.now)}"
     since = ago(task.dispatched_at, snap.now)
     limit = f"given up and retried after {snap.start_limit_seconds:g} s"
-    return f"handed to executor `{task.executor}` {since}, not started yet ({limit})"
+    note = snap.platform_notes.get(task.key)
+    words = f"; {note}" if note is not None else ""
+    return f"handed to executor `{_executor_of(snap, task)}` {since}, not started yet ({limit}){words}"
+
+
+def _executor_of(snap: Snapshot, task: Task) -> str:
+    """The executor of its current attempt, which the worker config may have chosen."""
+    attempt = snap.attempts.get(task.key)
+    return attempt.executor if attempt is not None else task.executor
 
 
 def _why_done(snap: Snapshot, task: Task) -> str:
@@ -288,6 +300,17 @@ def _why_pending(snap: Snapshot) -> str:
         others = ", ".join(map(snap.short, snap.active_runs[:MAX_NAMES]))
         return f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
     return f"waiting for a scheduler to claim it ({count(len(snap.schedulers), 'scheduler')} running)"
+
+
+def _about_budget(snap: Snapshot) -> list[str]:
+    """A run that was cancelled by its budget says so itself, in its note."""
+    budget = snap.view.version.workflow.budget
+    if budget is None or budget.on_exceed is OnExceed.CANCEL or snap.over_budget_at is None:
+        return []
+    from ork.model.prices import dollars
+
+    short = snap.view.short
+    return [f"exceeded its budget of {dollars(budget.usd)} {ago(snap.over_budget_at, snap.now)} (`ork cost {short}`)"]
 
 
 def _about_requests(snap: Snapshot) -> list[str]:

@@ -58,6 +58,12 @@ def read_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
+def read_attempt_key(run: RunId, text: str) -> AttemptKey:
+    """The attempt from TASK/2 or TASK[3]/2."""
+    task, _, number = text.rpartition("/")
+    return AttemptKey(run, read_key(task), int(number))
+
+
 def read_key(text: str) -> TaskKey:
     """Parses TASK or TASK[3]."""
     name, bracket, index = text.partition("[")

@@ -26,8 +26,13 @@ def worker_json(config: WorkerConfig) -> dict[str, Any]:
         "new_privileges": config.new_privileges,
         "pull": str(config.pull),
         "volumes": [str(mount) for mount in config.volumes],
+        "image": config.image,
         "service_account": config.service_account,
         "vpc_connector": config.vpc_connector,
+        "subnet": config.subnet,
+        "gpu": None if config.gpu is None else str(config.gpu),
+        "project": config.project,
+        "region": config.region,
     }
 
 

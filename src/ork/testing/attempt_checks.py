@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from ork.model.ids import AttemptKey, RunId
-from ork.model.task import Attempt, AttemptStatus, FailureKind, GiveUp, Task
+from ork.model.task import Attempt, AttemptStatus, FailureKind, GiveUp, GroupPlace, Task
 from ork.model.workflow import OnUnreachable, RetryOn, SubWorkflow, TaskSpec
 from ork.scheduler.subworkflow import child_id
 from ork.testing.ledger import Ledger, RunRecord
@@ -14,6 +14,7 @@ from ork.testing.values import Values
 
 FENCE_SECONDS = 45.0
 UNREACHABLE_SECONDS = 60.0 + FENCE_SECONDS  # the stale limit and the fence time
+PROGRESS_SECONDS = 150.0  # of the start limit of 300 s: a scheduler may learn of an end that much later
 _WORTH = {
     AttemptStatus.FAILED: RetryOn.EXIT,
     AttemptStatus.LOST: RetryOn.LOST,
@@ -44,6 +45,7 @@ class AttemptChecks:
         self.is_frozen: Callable[[AttemptKey], bool] = lambda _attempt: False
         self.silent_for: Callable[[AttemptKey], float] = lambda _attempt: 0.0
         self.was_overwritten: Callable[[AttemptKey], bool] = lambda _attempt: False
+        self.waits_in_progress: Callable[[AttemptKey, float], bool] = lambda _attempt, _seconds: False
         self.abandoned: set[AttemptKey] = set()  # frozen on an unreachable machine: they count as over
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
@@ -63,11 +65,22 @@ class AttemptChecks:
         rivals = tuple(rival for rival in rivals if rival not in self.abandoned)
         if rivals:
             self._violate("one-live-process", f"{attempt} started while {[str(rival) for rival in rivals]} was alive")
+        if row is not None and row.group is not None:
+            self._check_parallelism(row.group)
         if row is not None and (row.status.is_final or self._ledger.runs[attempt.run].run.status.is_final):
             self._violate("no-start-after-end", f"{attempt} started and is {row.status} already")
 
+    def _check_parallelism(self, group: GroupPlace) -> None:
+        rows = (self._row(key) for key, alive in self._alive.items() if alive and key not in self.abandoned)
+        running = [row.key for row in rows if row is not None and row.group is not None and row.group.id == group.id]
+        if len(running) > group.parallelism:
+            self._violate(
+                "group-slots", f"{group.id} holds {group.parallelism} slots and runs {list(map(str, running))}"
+            )
+
     def user_code_went_on(self, attempt: AttemptKey) -> None:
-        """It was suspended. An attempt that was given up in the meantime must end before it does anything."""
+        """Note that suspended user code continues. If its attempt was given up meanwhile, it must end before it does
+        anything."""
         if attempt in self.abandoned:
             self._violate("one-live-process", f"{attempt} went on after it had been given up")
 
@@ -76,19 +89,19 @@ class AttemptChecks:
         self._alive[attempt] -= 1
 
     def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
-        """The worker was alive until its final status was stored."""
+        """Note that the worker's final status is stored; it was alive until then."""
         self._trace("reported", f"{attempt} {state}")
         self._reports[attempt] = state
         self._outputs[attempt] = output
 
     def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None:
-        """Its final status is being written: it may be accepted from now on, or arrive too late."""
+        """Note that the final status is being written: it may be accepted from now on, or arrive too late."""
         self._trace("will report", f"{attempt} {state}")
         self._reports.setdefault(attempt, f"late {state}")
         self._outputs.setdefault(attempt, output)
 
     def report_lost(self, attempt: AttemptKey) -> None:
-        """The machine lost power before the write reached its disk."""
+        """Note that the final status is lost, because the machine lost power before the write reached its disk."""
         self._trace("report lost", attempt)
         self._lost.add(attempt)
         if attempt in self._reports:
@@ -102,6 +115,9 @@ class AttemptChecks:
             self._violate("terminal-once", f"{attempt.key} was {old.status} and became {attempt.status}")
         if old is not None and attempt.seq < old.seq:
             self._violate("seq-grows", f"{attempt.key} went from {old.seq} to {attempt.seq}")
+        is_given_up = attempt.closing is GiveUp.NOT_STARTED and (old is None or old.closing is None)
+        if is_given_up and self.waits_in_progress(attempt.key, PROGRESS_SECONDS):
+            self._violate("group-waits", f"{attempt.key} waited inside {attempt.group} and was given up")
         waited = old is not None and old.waits_for is not None and old.closing is None
         if waited and attempt.key not in self._lost and attempt.closing not in (None, GiveUp.CANCEL, GiveUp.TIMEOUT):
             self._given_up_waiting.add(attempt.key)
@@ -124,11 +140,28 @@ class AttemptChecks:
             self._violate("true-failure", f"{attempt.key} became {attempt.status}; its worker had reported {reported}")
         never_began = attempt.failure is not None and attempt.failure.kind is FailureKind.START
         if never_began and attempt.key in self._starts:
-            self._violate("true-failure", f"{attempt.key} could not be started, they say; its user code ran")
+            self._violate("true-failure", f"{attempt.key} is reported as never started, but its user code ran")
         if isinstance(record.spec(attempt.key.task).action, SubWorkflow):
             self._check_child(attempt)
         if record.tasks[attempt.key.task].attempt < attempt.key.number:
             self._violate("attempt-numbers", f"{attempt.key} ended and is not yet its task's attempt")
+
+    def check_groups(self, record: RunRecord, launched: Sequence[Attempt]) -> None:
+        """Check the launch groups of a commit: each is new, of one task, in order, and has at most the slots its task
+        may have."""
+        groups: dict[str, list[Attempt]] = {}
+        for attempt in launched:
+            if attempt.group is not None:
+                groups.setdefault(attempt.group.id, []).append(attempt)
+        for id, members in groups.items():
+            written = [each for each in record.attempts.values() if each.group is not None and each.group.id == id]
+            places = [each.group.index for each in members if each.group is not None]
+            if len(written) != len(members) or places != list(range(len(members))) or id != str(members[0].key):
+                self._violate("group-rows", f"{id} has {[str(each.key) for each in written]} at {places}")
+            if len({(each.key.task.name, each.group) for each in members}) != len(members):
+                self._violate("group-rows", f"{id} has two attempts at one place")
+            if len({each.key.task.name for each in members}) != 1:
+                self._violate("group-rows", f"{id} has attempts of several tasks")
 
     def _may_be_abandoned(self, record: RunRecord, attempt: Attempt) -> bool:
         """True if the attempt may count as over although its machine does not answer: after the time in which a worker ends
@@ -138,7 +171,7 @@ class AttemptChecks:
         return self.is_frozen(attempt.key)
 
     def _check_unconfirmed(self, record: RunRecord, attempt: Attempt) -> None:
-        """Its end was not observed: it must have been silent long enough, or a user must have declared it dead."""
+        """Check an attempt whose end was not observed: it was silent long enough, or a user declared it dead."""
         if attempt.closing is GiveUp.DECLARED_DEAD:
             return
         silent = self.silent_for(attempt.key)
@@ -154,7 +187,8 @@ class AttemptChecks:
                     self._violate("child-ends-first", f"{child} was created and {key} is {row.status} already")
 
     def _check_child(self, attempt: Attempt) -> None:
-        """A child run never outlives the attempt that waits for it. (Later rounds are started by users.)"""
+        """Check that a child run has ended before the attempt that waits for it. (Later rounds are started by
+        users.)"""
         child = self._ledger.runs.get(child_id(attempt.key))
         if child is not None and child.run.round == 1 and not child.run.status.is_final:
             detail = f"{attempt.key} became {attempt.status} while its run {child.run.id} is {child.run.status}"
@@ -163,7 +197,8 @@ class AttemptChecks:
             self._violate("child-ends-first", f"{attempt.key} is success and its run never was")
 
     def check_next(self, before: RunRecord, record: RunRecord, attempt: Attempt, now: datetime) -> None:
-        """A dispatched attempt has the next number, is allowed by retries and rule, and does not start too early."""
+        """Check a dispatched attempt: it has the next number, retries and rule allow it, and it does not start too
+        early."""
         key, task = attempt.key, record.tasks[attempt.key.task]
         spec = record.spec(key.task)
         earlier = sorted(other.number for other in record.attempts if other.task == key.task and other != key)

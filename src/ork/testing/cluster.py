@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Protocol
 
-from ork.executors.executor import LaunchOrder, StatusCallback
+from ork.executors.executor import GroupOrder, LaunchOrder, StatusCallback
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import Record
 from ork.model.task import Attempt
-from ork.testing.faults import Faults, Process
+from ork.testing.faults import Faults, SimulatedProcess
 from ork.testing.kernel import Kernel
 from ork.testing.language import PLAIN, Features
 from ork.testing.objects import MemoryObjects
+from ork.testing.platform import NO_GROUPS, GroupUnit, Platform
 from ork.testing.script import ExternalJob, Script, draw_luck, write_script
 from ork.testing.worker import SimulatedWorker
 
-# A worker that cannot write goes on for the fence time (45 s) before it ends its task. If it stands still from then on, it has done so
-# for the stale limit when it counts as over (stale limit + fence time after its last write).
+# A worker that cannot write continues for the fence time (45 s) before it ends its task. If it is suspended from then
+# on, it has been so for the stale limit when it counts as over (stale limit + fence time after its last write).
 FROZEN_SECONDS = 60.0
 
 
@@ -50,7 +51,9 @@ class Cluster:
         witness: Witness,
         machines: int,
         features: Features = PLAIN,
+        platform: Platform = NO_GROUPS,
     ) -> None:
+        self.platform = platform
         self.kernel = kernel
         self.faults = faults
         self.objects = objects
@@ -65,14 +68,31 @@ class Cluster:
         self._seed = seed
         self._witness = witness
         self._workers: dict[AttemptKey, list[SimulatedWorker]] = {}
-        self._watchers: dict[AttemptKey, list[tuple[Process, StatusCallback]]] = {}
+        self._watchers: dict[AttemptKey, list[tuple[SimulatedProcess, StatusCallback]]] = {}
+        self._units: list[GroupUnit] = []
 
     # ── for executors ────────────────────────────────────────────────────────────────────────────
 
-    def spawn(self, order: LaunchOrder, machine: Machine) -> None:
+    def spawn(self, order: LaunchOrder, machine: Machine) -> SimulatedWorker:
         self._witness.launched(order.attempt.key)
         workers = self._workers.setdefault(order.attempt.key, [])
         workers.append(SimulatedWorker(self, machine, order, draw_luck(self.faults), len(workers)))
+        return workers[-1]
+
+    def spawn_group(self, group: GroupOrder, machine: Machine) -> None:
+        """Start the group as one unit, unless one of its units is alive."""
+        if self.unit_of(group.id) is None:
+            seed = f"unit {self._seed} {group.id} {len(self._units)}"
+            self._units.append(GroupUnit(self, machine, group, self.platform, seed))
+
+    def unit_of(self, group: str) -> GroupUnit | None:
+        """The living unit of a group."""
+        return next((unit for unit in self._units if unit.group.id == group and unit.is_alive), None)
+
+    def waits_in_progress(self, attempt: AttemptKey, seconds: float) -> bool:
+        """True if the attempt waits inside its group, and another one of the group has ended within `seconds`."""
+        units = [unit for unit in self._units if unit.waits_for(attempt)]
+        return any(self.kernel.time - unit.last_end < seconds for unit in units)
 
     def workers_of(self, attempt: Attempt) -> list[SimulatedWorker]:
         return self._workers.get(attempt.key, [])
@@ -84,7 +104,7 @@ class Cluster:
         """True if its machine is gone for ever."""
         return any(attempt.external_name.startswith(f"sim:{machine.name}:") for machine in self._gone)
 
-    def subscribe(self, attempt: AttemptKey, process: Process, on_status: StatusCallback) -> None:
+    def subscribe(self, attempt: AttemptKey, process: SimulatedProcess, on_status: StatusCallback) -> None:
         self._watchers.setdefault(attempt, []).append((process, on_status))
 
     # ── for workers ──────────────────────────────────────────────────────────────────────────────
@@ -115,6 +135,9 @@ class Cluster:
 
     def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
         self._witness.reported(attempt, state, output)
+        for unit in self._units:
+            if any(order.attempt.key == attempt for order in unit.group.orders):
+                unit.last_end = self.kernel.time
         self.notify_watchers(attempt)
         self.on_report(attempt.run)
 
@@ -151,6 +174,7 @@ class Cluster:
     def vanish(self, machine: Machine) -> Machine:
         """Remove the machine and everything on it for ever, unnoticed. Returns its replacement."""
         machine.is_gone = True
+        self._kill_units(machine)
         for worker in self._all():
             if worker.machine is machine:
                 worker.kill(with_orphans=True)
@@ -174,18 +198,24 @@ class Cluster:
         """True if its status was overwritten, so that some heartbeats could not be seen."""
         return self.objects.last_written_at(str(attempt), lambda writer: writer == "") is not None
 
-    def last_word_at(self, attempt: AttemptKey) -> float:
+    def last_write_at(self, attempt: AttemptKey) -> float:
         """Time of the last write of its worker."""
         return self.objects.last_written_at(str(attempt), lambda by: by.startswith(f"worker {attempt}")) or 0.0
 
     def reboot(self, machine: Machine) -> None:
         """Kill everything on the machine. Writes of the last seconds may be lost."""
         machine.boot += 1
+        self._kill_units(machine)
         for worker in self._all():
             if worker.machine is machine and (worker.is_alive or worker.user_is_alive):
                 worker.kill(with_orphans=True)
                 if self.faults.random.random() < 0.5:
                     self._lose_writes(worker.attempt.key)
+
+    def _kill_units(self, machine: Machine) -> None:
+        for unit in self._units:
+            if unit.machine is machine:
+                unit.kill()
 
     def _lose_writes(self, attempt: AttemptKey) -> None:
         since = self.kernel.time - self.faults.random.uniform(0, 30)
@@ -199,7 +229,9 @@ class Cluster:
 class _Delivery:
     """A delayed status callback to a process that may have died in the meantime."""
 
-    def __init__(self, process: Process, on_status: StatusCallback, attempt: AttemptKey, status: bytes | None) -> None:
+    def __init__(
+        self, process: SimulatedProcess, on_status: StatusCallback, attempt: AttemptKey, status: bytes | None
+    ) -> None:
         self._process, self._on_status, self._attempt, self._status = process, on_status, attempt, status
 
     def __call__(self) -> None:

@@ -27,7 +27,7 @@ class Damaged(NamedTuple):
 class Damage:
     """Damages rows of unfinished runs that users started."""
 
-    def __init__(self, seed: int, connection: Connection, runs: Callable[[], Sequence[RunId]]) -> None:
+    def __init__(self, seed: int, connection: Connection | None, runs: Callable[[], Sequence[RunId]]) -> None:
         self.random = Random(f"damage {seed}")
         self.victims: set[RunId] = set()
         self._connection = connection
@@ -36,7 +36,7 @@ class Damage:
 
     def strike(self) -> None:
         runs = self._runs()
-        if not runs:
+        if not runs or self._connection is None:
             return
         run, (table, id, column) = self.random.choice(runs), self.random.choice(_TARGETS)
         keys = "id" if table == "runs" else "run_id, ordinal, idx"
@@ -60,4 +60,5 @@ class Damage:
             f" AND {damaged.column} = '{GARBAGE}'" if only_garbage else ""
         )
         statement = f"UPDATE {damaged.table} SET {damaged.column} = ? WHERE {where}"
+        assert self._connection is not None, "nothing is damaged there"
         self._connection.raw.execute(statement, (value, *damaged.key))

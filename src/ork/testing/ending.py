@@ -7,7 +7,7 @@ from random import Random
 from ork.core.machine import RunMachine
 from ork.errors import DocumentError
 from ork.model.task import Attempt, TaskStatus
-from ork.scheduler.reading import as_event, checked_status
+from ork.scheduler.statuses import as_event, checked_status
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
@@ -37,9 +37,9 @@ def _check_ended(record: RunRecord, judge: Judge) -> None:
     if record.commands:
         judge.violate("nothing-left", f"{record.run.id} has commands waiting: {sorted(record.commands)}")
     failed = {task.key for task in record.whole_tasks() if task.status is TaskStatus.FAILED}
-    told = {task for _, task in record.alerted if task is not None}
-    if not failed <= told:
-        judge.violate("one-alert", f"{record.run.id}: nobody was told about {sorted(map(str, failed - told))}")
+    alerted = {task for _, task in record.alerted if task is not None}
+    if not failed <= alerted:
+        judge.violate("one-alert", f"{record.run.id}: no alert about {sorted(map(str, failed - alerted))}")
 
 
 async def _check_rows(record: RunRecord, store: StateStore, judge: Judge) -> None:
@@ -72,4 +72,4 @@ def _check_replay(record: RunRecord, judge: Judge, objects: MemoryObjects, rando
         machine.handle(event, EPOCH)
     decided = machine.take()
     if decided:
-        judge.violate("replay", f"{record.run.id}: heard again, its documents decide {decided}")
+        judge.violate("replay", f"{record.run.id}: replayed documents lead to {decided}")

@@ -6,20 +6,27 @@ import json
 from collections.abc import Sequence
 
 from ork.errors import ExecutorError
-from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
+from ork.executors.executor import (
+    Executor,
+    ExecutorTraits,
+    GroupOrder,
+    LaunchOrder,
+    NotStarted,
+    Presence,
+    StatusCallback,
+)
 from ork.model.ids import AttemptKey
-from ork.model.task import Attempt
+from ork.model.task import Attempt, AttemptStatus
 from ork.testing.cluster import Cluster, Machine
-from ork.testing.faults import Process
+from ork.testing.faults import SimulatedProcess
 
 
 class ScriptedExecutor(Executor):
     """One scheduler's access to the cluster. It starts attempts on its own machine and can find them on any."""
 
-    traits = ExecutorTraits(fences_itself=True)
-
-    def __init__(self, name: str, cluster: Cluster, machine: Machine, process: Process) -> None:
+    def __init__(self, name: str, cluster: Cluster, machine: Machine, process: SimulatedProcess) -> None:
         self.name = name
+        self.traits = ExecutorTraits(fences_itself=True, starts_groups=cluster.platform.size)
         self._cluster = cluster
         self._machine = machine
         self._process = process
@@ -33,12 +40,9 @@ class ScriptedExecutor(Executor):
         if self._process.faults.machines_are_cut_off():
             raise ExecutorError("the machine cannot be reached")
         for order in orders:
-            machine, boot = self._place_of(order.attempt)
-            if not self._reaches(machine):
-                refused.append(NotStarted(order.attempt.key, f"{machine.name} does not answer", final=False))
-                continue
-            if machine.boot != boot:
-                refused.append(NotStarted(order.attempt.key, f"{machine.name} has been restarted", final=False))
+            machine, _ = self._place_of(order.attempt)
+            if (why := self._why_not(order.attempt)) is not None:
+                refused.append(NotStarted(order.attempt.key, why, final=False))
                 continue
             self._cluster.subscribe(order.attempt.key, self._process, on_status)
             if not any(worker.is_alive for worker in self._cluster.workers_of(order.attempt) if worker.at_gate):
@@ -47,6 +51,31 @@ class ScriptedExecutor(Executor):
         if self._fails():
             raise ExecutorError("the answer to a start was lost")
         return refused
+
+    async def start_groups(self, groups: Sequence[GroupOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
+        refused = []
+        await self._process.stumble_in_executor()
+        if self._process.faults.machines_are_cut_off():
+            raise ExecutorError("the platform cannot be reached")
+        for group in groups:
+            machine, _ = self._place_of(group.orders[0].attempt)
+            if (why := self._why_not(group.orders[0].attempt)) is not None:
+                refused += [NotStarted(order.attempt.key, why, final=False) for order in group.orders]
+                continue
+            for order in group.orders:
+                self._cluster.subscribe(order.attempt.key, self._process, on_status)
+            self._cluster.spawn_group(group, machine)
+        await self._process.stumble_in_executor()
+        if self._fails():
+            raise ExecutorError("the answer to a start was lost")
+        return refused
+
+    def _why_not(self, attempt: Attempt) -> str | None:
+        """Why the attempt cannot be started; None if it can."""
+        machine, boot = self._place_of(attempt)
+        if not self._reaches(machine):
+            return f"{machine.name} does not answer"
+        return f"{machine.name} has been restarted" if machine.boot != boot else None
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         await self._process.stumble_in_executor()
@@ -89,7 +118,14 @@ class ScriptedExecutor(Executor):
             return Presence.RUNNING
         if any(worker.is_alive for worker in workers) and not self._forgets():
             return Presence.RUNNING
-        return Presence.GONE
+        return Presence.QUEUED if self._may_yet_start(attempt) else Presence.GONE
+
+    def _may_yet_start(self, attempt: Attempt) -> bool:
+        """True if a living unit of its group has it in its queue, or had it and it never began."""
+        has_begun = attempt.status is AttemptStatus.RUNNING or attempt.closing is not None
+        if attempt.group is None or self._cluster.unit_of(attempt.group.id) is None:
+            return False
+        return not has_begun and not any(worker.at_gate for worker in self._cluster.workers_of(attempt))
 
     def _reaches(self, machine: Machine) -> bool:
         if machine is not self._machine and not self._cluster.sees_all:

@@ -54,7 +54,7 @@ class FaultRates(Record):
 def draw_rates(random: Random, orders: Random | None) -> FaultRates:
     """Each fault is independently absent, rare or frequent, so some worlds have only one kind of fault.
 
-    `orders` draws the controls, apart from the rest: a world without them is what it would be if nobody paused anything.
+    `orders` draws the controls, apart from the rest: a world without them is otherwise the same.
     """
 
     def rate(frequent: float) -> float:
@@ -117,7 +117,7 @@ class Faults:
         return start, start + self.random.uniform(least, most)
 
 
-class Process:
+class SimulatedProcess:
     """One process of a scheduler: its clock, its death, and the faults around every I/O. `stands_still` returns whether its
     machine is suspended."""
 

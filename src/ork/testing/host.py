@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import cast
 
 from ork.core.liveness import LivenessTimeouts
 from ork.errors import StoreError
@@ -16,29 +15,29 @@ from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
 from ork.scheduler.subworkflow import WorkflowExecutor
 from ork.state.store import StateStore
+from ork.testing.budgets import PRICES
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster, Machine
 from ork.testing.controls import OBEYED_AFTER_STEPS
 from ork.testing.executor import ScriptedExecutor
-from ork.testing.faults import LONGEST_LAG, Faults, Process
+from ork.testing.faults import LONGEST_LAG, Faults, SimulatedProcess
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Crashed, Kernel
 from ork.testing.objects import FlakyObjects
 from ork.testing.poller import ScriptedPoller
-from ork.testing.store import LaggingStore
 from ork.testing.workload import EXECUTOR
+from ork.virtual_time.resting import rest
 
 SHARED = SharedSettings("simulated", 10.0, LivenessTimeouts().stale_seconds, "memory:", "simulated", EPOCH)
-OPTIONS = SchedulerOptions(liveness=LivenessTimeouts(), close_grace_seconds=LONGEST_LAG + 1.0)
-LEAST_STEP_SECONDS = 0.001
+OPTIONS = SchedulerOptions(liveness=LivenessTimeouts(), close_grace_seconds=LONGEST_LAG + 1.0, prices=lambda: PRICES)
 SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick waits for attempts that it is ending
 MOST_STEPS = 20_000
 
 
-class Host:
+class SchedulerHost:
     """Drives the real scheduler as its service does: a step, then a wait for an event or the next due time.
 
-    With `tick_seconds` it only looks in from time to time: works until nothing is due, and lets go.
+    With `tick_seconds` it works like a periodic tick instead: it works until nothing is due, and releases its runs.
     """
 
     def __init__(
@@ -48,13 +47,12 @@ class Host:
         faults: Faults,
         cluster: Cluster,
         machine: Machine,
-        store: StateStore,
+        view: Callable[[SimulatedProcess], StateStore],
         judge: Judge,
-        on_write: Callable[[Process], Awaitable[None]],
         options: SchedulerOptions = OPTIONS,
         tick_seconds: float | None = None,
     ) -> None:
-        self.process: Process | None = None
+        self.process: SimulatedProcess | None = None
         self.scheduler: Scheduler | None = None
         self.stop_requested = False
         self.steps = 0
@@ -65,9 +63,8 @@ class Host:
         self._faults = faults
         self._cluster = cluster
         self._machine = machine
-        self._store = store
+        self._view = view
         self._judge = judge
-        self._on_write = on_write
         self._options = options
         self._tick_seconds = tick_seconds
         self._told: dict[Control, int] = {}  # the step in which it was woken after a control was set
@@ -120,9 +117,7 @@ class Host:
                 if await poller.settle():
                     continue
                 break
-            seconds = None if due is None else (due - process.clock.now()).total_seconds()
-            await self._kernel.pause(LEAST_STEP_SECONDS)
-            await process.wakeup.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))
+            await rest(self._kernel, process.wakeup, process.clock, due)
         self.stop_requested = False
         try:
             await scheduler.stop()
@@ -130,7 +125,7 @@ class Host:
             return  # its lease expires instead
         self._judge.stopped_cleanly(self.id)
 
-    async def _step(self, scheduler: Scheduler, process: Process) -> datetime | None:
+    async def _step(self, scheduler: Scheduler, process: SimulatedProcess) -> datetime | None:
         self._count_step()
         self._check_trust(scheduler)
         try:
@@ -155,7 +150,7 @@ class Host:
 
     @property
     def _identity(self) -> str:
-        """In the format of real schedulers: host, boot, namespace, process, start."""
+        """The identity in the format of real schedulers: host, boot, namespace, process, start."""
         return f"{self._machine.name}/{self._machine.boot}/simulated/{self.id}/0"
 
     def must_obey(self) -> Mode | None:
@@ -171,14 +166,14 @@ class Host:
         for control in self._judge.controls.standing.values():
             self._told.setdefault(control, at_step)
 
-    def _start_process(self) -> tuple[Scheduler, Process, ScriptedPoller]:
+    def _start_process(self) -> tuple[Scheduler, SimulatedProcess, ScriptedPoller]:
         self._incarnation += 1
         self._told = {}
         self._note_controls(self.steps - OBEYED_AFTER_STEPS)  # a new process reads them first
         machine = self._machine
-        process = Process(self.id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
+        process = SimulatedProcess(self.id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
         self._judge.alive.add(self.id)
-        store = cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write))
+        store = self._view(process)
         objects = FlakyObjects(self._cluster.objects, process)
         poller = ScriptedPoller(self._cluster, process, store, self.wake)
         workers = ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)

@@ -17,10 +17,21 @@ from ork.model.workflow import CompiledWorkflow, Rate
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.records import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
+from ork.testing.budgets import BudgetChecks
 from ork.testing.controls import ControlChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
 from ork.testing.lease_checks import LeaseChecks
-from ork.testing.ledger import Ledger, RunRecord, comparable, is_applied, may_start, must_skip, slots_of, state_of
+from ork.testing.ledger import (
+    Ledger,
+    RunRecord,
+    as_granted,
+    comparable,
+    is_applied,
+    may_start,
+    must_skip,
+    slots_of,
+    state_of,
+)
 from ork.testing.rate_checks import RateChecks
 from ork.testing.values import Values
 from ork.testing.violations import Violation
@@ -37,6 +48,7 @@ class Judge:
         self.workflows: dict[str, CompiledWorkflow] = {}
         self.alive: set[SchedulerId] = set()
         self.next_fire: dict[str, datetime | None] = {}  # of each schedule
+        self.asked_at: float | None = None  # when the call began that takes effect now, if that takes time
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._slots: dict[tuple[str, str], RunId] = {}
@@ -46,7 +58,10 @@ class Judge:
         values = Values(objects)
         self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, values)
         self.leases = LeaseChecks(self.ledger, self.violate, clock)
-        self.rates = RateChecks(clock, self.violate)
+        self.rates = RateChecks(clock, self.violate, lambda: self._clock() if self.asked_at is None else self.asked_at)
+        self._freed_at: dict[str, float] = {}  # when a limit that was full last got room
+        self._full: set[str] = set()
+        self.budgets = BudgetChecks(self.violate)
         self.controls = ControlChecks(self.violate)
         self._language = LanguageChecks(values, self.violate)
 
@@ -200,11 +215,25 @@ class Judge:
         for what, found, expected in (
             ("run", comparable(claimed.run), comparable(record.run)),
             ("cancel", claimed.run.cancel_requested_at is not None, record.cancel_stands),
+        ):
+            if found != expected:
+                self.violate("durable", f"{what} of {claimed.run.id}: read {found}, committed {expected}")
+        self._compare_rows(claimed, record)
+
+    def _compare_rows(self, claimed: ClaimedRun, record: RunRecord) -> None:
+        for what, found, expected in (
             ("tasks", {task.key: task for task in claimed.tasks}, record.tasks),
             ("attempts", {a.key: a for a in claimed.attempts}, {a.key: a for a in record.active_attempts()}),
         ):
             if found != expected:
                 self.violate("durable", f"{what} of {claimed.run.id}: read {found}, committed {expected}")
+
+    def check_loaded(self, answer: Claim, scheduler: SchedulerId) -> None:
+        """The rows that an owner has read since its claim took effect, while it still is the owner."""
+        for claimed in answer.runs:
+            record = self.ledger.runs[claimed.run.id]
+            if (record.owner, record.epoch) == (scheduler, claimed.epoch):
+                self._compare_rows(claimed, record)
 
     def _check_active_runs(self, claim: Claim) -> None:
         for name in sorted({claimed.run.workflow for claimed in claim.runs}):
@@ -246,18 +275,23 @@ class Judge:
                 )
                 self.violate("epoch-fence", detail)
             else:
-                self._apply(record, change, answer, latest)
+                self._apply(record, change, answer, latest, now)
         self._check_limits(answer)
         self.controls.check_starts(scheduler, tuple(answer.admitted))
         self.rates.check_refusals(answer.full)
 
-    def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
+    def _apply(
+        self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime, decided_at: datetime
+    ) -> None:
         before = dataclasses.replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
         done = [record.commands[number] for number in change.commands_done if number in record.commands]
         launches = [request for request in change.launches if request.attempt.key in answer.admitted]
         tasks = [*change.tasks, *(request.task for request in launches)]
-        attempts = [*change.attempts, *(request.attempt for request in launches)]
+        launched = [as_granted(request.attempt, answer) for request in launches]
+        attempts = [*change.attempts, *launched]
         self._apply_run(record, change.run)
+        if any(alert.is_over_budget for alert in change.alerts) and record.run.cancel_requested_at is not None:
+            record.cancel_stands = True
         for task in tasks:
             record.tasks[task.key] = task
         for attempt in attempts:
@@ -269,10 +303,12 @@ class Judge:
             self._language.check_whole(record, name)
         for attempt in attempts:
             self.attempts.check(before, record, attempt)
+        self.attempts.check_groups(record, launched)
         for request in launches:
             self._check_dispatch(record, request.task)
             self.rates.check_start(record, request)
             self.attempts.check_next(before, record, request.attempt, now)
+        self.budgets.check(before, record, change, [attempt.key for attempt in launched], decided_at)
         self._check_commands(before, record, change)
         self._check_alerts(before, record, change, tasks)
         self._check_run(record)
@@ -374,9 +410,9 @@ class Judge:
             self.violate("commands", f"{record.run.id}: {last.kind} is done with and was not applied")
 
     def _check_alerts(self, before: RunRecord, record: RunRecord, change: RunChanges, tasks: Sequence[Task]) -> None:
-        told = [alert.task for alert in change.alerts if not alert.asks]
+        alerted = [alert.task for alert in change.alerts if not alert.asks and not alert.is_over_budget]
         rounds = record.run.round - before.run.round
-        for task in told:
+        for task in alerted:
             status = record.run.status if task is None else record.tasks[task].status
             # If a retry in the same commit has started the next round, the alert belongs to the round before.
             subject = (record.run.round - (rounds > 0 and status != "failed"), task)
@@ -386,7 +422,7 @@ class Judge:
         for row in tasks:
             old = before.tasks.get(row.key)
             is_new = row.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED)
-            if is_new and row.key.index is None and row.key not in told:
+            if is_new and row.key.index is None and row.key not in alerted:
                 self.violate("one-alert", f"{record.run.id}: no alert about {row.key}, which failed")
 
     def _check_limits(self, answer: Committed) -> None:
@@ -395,7 +431,21 @@ class Judge:
         used = self.ledger.used()
         surely = self.ledger.used(self.ledger.were_set_aside)  # others may have taken their slots in the meantime
         for name, slots in self.ledger.limits.items():
+            self._note_room(name, is_full=used.get(name, 0) >= slots)
             if surely.get(name, 0) > slots:
                 self.violate("limits", f"{name} has {slots} slots and {surely[name]} are taken")
-            elif name in answer.full and used.get(name, 0) < slots:
-                self.violate("limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and nobody was let in")
+            elif name in answer.full and used.get(name, 0) < slots and not self._was_full(name):
+                self.violate(
+                    "limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and no launch was admitted"
+                )
+
+    def _note_room(self, name: str, *, is_full: bool) -> None:
+        if is_full:
+            self._full.add(name)
+        elif name in self._full:
+            self._full.discard(name)
+            self._freed_at[name] = self._clock()
+
+    def _was_full(self, name: str) -> bool:
+        """True if it was full at a moment since the call began."""
+        return self.asked_at is not None and self._freed_at.get(name, -1.0) >= self.asked_at

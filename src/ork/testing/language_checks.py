@@ -11,7 +11,7 @@ from ork.model.record import Record
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import FailureKind, Output, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec
-from ork.testing.ledger import RunRecord, may_start
+from ork.testing.ledger import RunRecord, may_start, slot_holders
 from ork.testing.values import Values
 
 CACHED = "cached: the same as in run "
@@ -35,7 +35,7 @@ class LanguageChecks:
     # ── beginning ────────────────────────────────────────────────────────────────────────────────
 
     def check_begun(self, record: RunRecord, task: Task) -> None:
-        """The task no longer waits: its rule and its conditions hold in the same commit."""
+        """Check that rule and conditions of a task that no longer waits hold in the same commit."""
         spec = record.spec(task.key)
         above = [record.tasks[TaskKey(name)] for name in spec.depends_on]
         if not may_start(spec, above):
@@ -59,7 +59,7 @@ class LanguageChecks:
         return may_start(spec, above) and not self.conditions_hold(record, spec)
 
     def check_hopeless(self, record: RunRecord, task: Task) -> None:
-        """Failed without an attempt: allowed only if there is no list to fan out over."""
+        """Check a task that failed without an attempt: allowed only if there is no list to fan out over."""
         spec = record.spec(task.key)
         if task.key.index is not None or not spec.fans_out or self._values.items(record, spec) is not None:
             self._violate("true-failure", f"{record.run.id} {task.key} never began: {task.failure}")
@@ -84,7 +84,7 @@ class LanguageChecks:
             self._check_failed_group(record, group, instances)
 
     def check_whole(self, record: RunRecord, name: str) -> None:
-        """After a commit that changed the task or one of its instances."""
+        """Check a fan-out after a commit that changed the task or one of its instances."""
         group, spec = record.tasks[TaskKey(name)], record.specs[name]
         instances = self._instances(record, group)
         active = [each for each in instances if each.status.is_active]
@@ -92,8 +92,14 @@ class LanguageChecks:
             self._violate("group-state", f"{record.run.id} {name} is {group.status} while {active[0].key} is active")
         if group.status is TaskStatus.RUNNING and all(each.status.is_final for each in instances):
             self._violate("group-state", f"{record.run.id} {name} goes on over {_states(instances)}")
-        if spec.concurrency is not None and len(active) > spec.concurrency:
+        if spec.concurrency is not None and self._at_once(record, active) > spec.concurrency:
             self._violate("concurrency", f"{record.run.id} {name} allows {spec.concurrency}: {_states(active)}")
+
+    def _at_once(self, record: RunRecord, active: Sequence[Task]) -> int:
+        """How many of these instances may run at the same time. Those of launch groups hold the slots of their group."""
+        attempts = [attempt for task in active if (attempt := record.current_attempt(task)) is not None]
+        alone = sum(attempt.group is None for attempt in attempts)
+        return alone + len(slot_holders([attempt for attempt in attempts if attempt.group is not None]))
 
     def _check_expansion(self, record: RunRecord, group: Task) -> None:
         expected = self._values.items(record, record.spec(group.key))
@@ -118,24 +124,24 @@ class LanguageChecks:
     def check_decision(
         self, before: RunRecord, record: RunRecord, task: Task, done: Sequence[RunCommand], now: datetime
     ) -> None:
-        """An approval ends by a user's decision or its timeout."""
+        """Check that an approval ended by a user's decision or its timeout."""
         asked = {command.kind for command in done if parse_key(command.task or "") == task.key}
         old = before.tasks.get(task.key)
         if task.attempt:
             self._violate("approval", f"{record.run.id} {task.key} was launched")
         if task.status is TaskStatus.SUCCESS and CommandKind.APPROVE not in asked:
-            self._violate("approval", f"{record.run.id} {task.key} is approved and nobody said so")
+            self._violate("approval", f"{record.run.id} {task.key} is approved without a decision")
         if task.status is not TaskStatus.FAILED or task.failure is None:
             return
         if task.failure.kind is FailureKind.REJECTED and CommandKind.REJECT not in asked:
-            self._violate("approval", f"{record.run.id} {task.key} is rejected and nobody said so")
+            self._violate("approval", f"{record.run.id} {task.key} is rejected without a decision")
         if task.failure.kind is FailureKind.TIMEOUT:
             timeout, began = record.spec(task.key).timeout, old.started_at if old is not None else None
             if timeout is None or began is None or began + timedelta(seconds=timeout) > now:
                 self._violate("approval", f"{record.run.id} {task.key} began {began} and timed out at {now}")
 
     def check_retry(self, before: RunRecord, record: RunRecord, task: Task, command: RunCommand) -> None:
-        """A retry changes only the tasks that it names."""
+        """Check that a retry changes only the tasks that it names."""
         old = before.tasks.get(task.key)
         if old is not None and old.status.is_final and old != task and not _is_meant(record.workflow, old, command):
             asked = "everything" if command.everything else command.task or "what did not succeed"
@@ -149,7 +155,7 @@ class LanguageChecks:
             self._worked.setdefault(record.run.workflow, []).append(worked)
 
     def check_cached(self, record: RunRecord, task: Task) -> None:
-        """A success without an attempt comes from another run with the same inputs."""
+        """Check that a success without an attempt comes from another run with the same inputs."""
         source = (task.reason or "").removeprefix(CACHED)
         wanted = _Worked(RunId(source), task.key, task.output, self._given(record, task))
         if record.spec(task.key).cache is None or record.run.fresh:

@@ -15,6 +15,7 @@ from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 from ork.state.quarantine import note_of
+from ork.state.records import Committed
 
 
 @dataclass(slots=True)
@@ -77,14 +78,36 @@ class Ledger:
     def used(self, apart_from: Set[RunId] = frozenset()) -> dict[str, int]:
         """Slots in use by limit. Attempts that wait for jobs use none, nor do those of quarantined runs."""
         used: dict[str, int] = {}
-        for attempt in self.active_attempts():
-            takes_none = attempt.waits_for is not None or attempt.key.run in self.set_aside | apart_from
-            for name in () if takes_none else limits_of(attempt):
+        takes_none = self.set_aside | apart_from
+        for attempt in slot_holders([each for each in self.active_attempts() if each.key.run not in takes_none]):
+            for name in limits_of(attempt):
                 used[name] = used.get(name, 0) + 1
         return used
 
     def is_held(self, record: RunRecord, time: float) -> bool:
         return record.owner is not None and self.leases.get(record.owner, time) > time
+
+
+def slot_holders(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """One attempt for each slot that these hold: of a group, no more than may run at the same time."""
+    holders: list[Attempt] = []
+    of_group: dict[str, int] = {}
+    for attempt in attempts:
+        if attempt.waits_for is not None:
+            continue
+        if attempt.group is not None:
+            of_group[attempt.group.id] = of_group.get(attempt.group.id, 0) + 1
+            if of_group[attempt.group.id] > attempt.group.parallelism:
+                continue
+        holders.append(attempt)
+    return holders
+
+
+def as_granted(attempt: Attempt, answer: Committed) -> Attempt:
+    """The attempt as it must have been written: its group may have got fewer slots than it asked for."""
+    if attempt.group is None:
+        return attempt
+    return replaced(attempt, group=replaced(attempt.group, parallelism=answer.parallelism[attempt.group.id]))
 
 
 def limits_of(attempt: Attempt) -> list[str]:

@@ -6,7 +6,7 @@ import builtins
 
 from ork.objects.keyed import KeyedDocuments
 from ork.objects.memory import MemoryObjects
-from ork.testing.faults import LONGEST_LAG, Process
+from ork.testing.faults import LONGEST_LAG, SimulatedProcess
 
 __all__ = ["FlakyObjects", "MemoryObjects"]
 
@@ -20,7 +20,7 @@ class FlakyObjects(KeyedDocuments):
     kind = "memory"
     answers_at_once = True
 
-    def __init__(self, objects: MemoryObjects, process: Process) -> None:
+    def __init__(self, objects: MemoryObjects, process: SimulatedProcess) -> None:
         self.url = objects.url
         self._objects = objects
         self._process = process

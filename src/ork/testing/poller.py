@@ -16,7 +16,7 @@ from ork.objects import documents
 from ork.scheduler.child_output import output_of_run
 from ork.state.store import StateStore
 from ork.testing.cluster import Cluster
-from ork.testing.faults import Process
+from ork.testing.faults import SimulatedProcess
 from ork.testing.kernel import Crashed
 from ork.testing.objects import FlakyObjects
 
@@ -41,7 +41,9 @@ class ScriptedPoller(Executor):
 
     name = DEFERRED
 
-    def __init__(self, cluster: Cluster, process: Process, store: StateStore, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, process: SimulatedProcess, store: StateStore, on_change: Callable[[], None]
+    ) -> None:
         self._cluster = cluster
         self._process = process
         self._store = store
@@ -81,7 +83,7 @@ class ScriptedPoller(Executor):
                 self._drop(wait)
             elif wait is not None and not wait.is_stopping:
                 wait.is_stopping = True
-                self._cluster.kernel.spawn(f"tell {attempt.key}", self._lives_through(self._tell_to_stop(wait)))
+                self._cluster.kernel.spawn(f"tell {attempt.key}", self._lives_through(self._ask_to_stop(wait)))
 
     async def close(self) -> None:
         for wait in list(self._waits.values()):
@@ -181,7 +183,7 @@ class ScriptedPoller(Executor):
                 await self._ended_run(wait)
                 return
 
-    async def _tell_to_stop(self, wait: _Wait) -> None:
+    async def _ask_to_stop(self, wait: _Wait) -> None:
         if wait.run is not None:
             await self._cancel_run(wait)
         failure = {"kind": "cancelled", "message": "stopped while it waited", "detail": None}

@@ -12,19 +12,26 @@ ROUNDING = 1e-6
 
 
 class RateChecks:
-    def __init__(self, clock: Callable[[], float], violate: Callable[[str, str], None]) -> None:
+    """`asked_at` returns when the call began that takes effect now."""
+
+    def __init__(
+        self, clock: Callable[[], float], violate: Callable[[str, str], None], asked_at: Callable[[], float]
+    ) -> None:
         self.pools: Mapping[str, Rate] = {}
         self._clock = clock
         self._violate = violate
+        self._asked_at = asked_at
         self._starts: dict[str, list[float]] = {}
+        self._asked: dict[str, list[float]] = {}  # when each of them was asked for
         self._rates: dict[str, Rate] = {}
 
     def check_start(self, record: RunRecord, request: LaunchRequest) -> None:
-        """In any period there are no more starts than one burst plus the refill of that period."""
+        """Check that no period has more starts than one burst plus the refill of that period."""
         for name, rate in self._rates_of(record, request):
             self._rates[name] = rate
             starts = self._starts.setdefault(name, [])
             starts.append(self._clock())
+            self._asked.setdefault(name, []).append(self._asked_at())
             for place, first in enumerate(starts):
                 most = rate.count + (starts[-1] - first) * rate.count / rate.seconds
                 if len(starts) - place > most + ROUNDING:
@@ -32,20 +39,23 @@ class RateChecks:
                     break
 
     def check_refusals(self, full: Iterable[str]) -> None:
-        """A rate with capacity rejects no start."""
+        """Check that a rate with capacity rejects no start."""
         for name in sorted(full):
             rate = self._rates.get(name)
             if rate is not None and self._left(name, rate) >= 1 + ROUNDING:
-                self._violate("rates", f"{name} allows {rate}, has {self._left(name, rate):.3f} left and let nobody in")
+                self._violate(
+                    "rates", f"{name} allows {rate}, has {self._left(name, rate):.3f} left and admitted no launch"
+                )
             elif name.startswith("rate:") and rate is None:
-                self._violate("rates", f"{name} has never been used and let nobody in")
+                self._violate("rates", f"{name} has never been used and admitted no launch")
 
     def _left(self, name: str, rate: Rate) -> float:
+        """At the least: what comes in between a request for a start and the start may not count."""
         left, at = float(rate.count), 0.0
-        for start in self._starts[name]:
-            left = min(float(rate.count), left + (start - at) * rate.count / rate.seconds) - 1
+        for start, asked in zip(self._starts[name], self._asked[name], strict=True):
+            left = min(float(rate.count), left + max(0.0, asked - at) * rate.count / rate.seconds) - 1
             at = start
-        return min(float(rate.count), left + (self._clock() - at) * rate.count / rate.seconds)
+        return min(float(rate.count), left + max(0.0, self._asked_at() - at) * rate.count / rate.seconds)
 
     def _rates_of(self, record: RunRecord, request: LaunchRequest) -> list[tuple[str, Rate]]:
         spec, found = record.spec(request.task.key), []

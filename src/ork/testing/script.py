@@ -1,4 +1,4 @@
-"""What an attempt's user code does and what happens to its worker: a function of seed, attempt and start."""
+"""Draws what an attempt's user code does and what happens to its worker: a function of seed, attempt and start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ork.testing.language import PLAIN, Features
 FOR_EVER = 1e9
 
 
-class Ending(StrEnum):
+class ScriptedEnding(StrEnum):
     SUCCESS = "success"
     EXIT = "exit"
     HOPELESS = "hopeless"  # a TaskError that forbids a retry
@@ -36,7 +36,7 @@ class Script(Record):
     """The part that belongs to the attempt: the same for every start."""
 
     seconds: float
-    ending: Ending
+    ending: ScriptedEnding
     output: str | None
     output_is_large: bool
     job_seconds: float | None = None  # duration of the external job that it hands over to
@@ -70,7 +70,7 @@ class Luck(Record):
     silent_after: float = FOR_EVER
     silent_seconds: float = 0.0
     status_seconds: float = 0.0  # how long it takes to write its final status
-    heeds_stop_after: float = 0.1
+    stops_after: float = 0.1
     babble: tuple[tuple[str, object], ...] = ()  # what replaces fields of its statuses
     garbles_gate: bool = False
     is_mistaken: bool = False  # its first status is another attempt's success, under its own key and signature
@@ -88,13 +88,13 @@ _NONSENSE: tuple[tuple[tuple[str, object], ...], ...] = (
 
 def write_script(seed: int, attempt: AttemptKey, has_timeout: bool, features: Features = PLAIN) -> Script:
     random = Random(f"script {seed} {attempt}")
-    ending = random.choices(list(Ending), weights=(75, 16, 3, 6))[0]
-    if ending is Ending.HANG and not has_timeout:
-        ending = Ending.EXIT
-    seconds = FOR_EVER if ending is Ending.HANG else min(random.expovariate(1 / 20), 150.0)
-    output = None if ending is not Ending.SUCCESS or random.random() < 0.3 else f'{{"made":"{attempt}"}}'
+    ending = random.choices(list(ScriptedEnding), weights=(75, 16, 3, 6))[0]
+    if ending is ScriptedEnding.HANG and not has_timeout:
+        ending = ScriptedEnding.EXIT
+    seconds = FOR_EVER if ending is ScriptedEnding.HANG else min(random.expovariate(1 / 20), 150.0)
+    output = None if ending is not ScriptedEnding.SUCCESS or random.random() < 0.3 else f'{{"made":"{attempt}"}}'
     is_large = output is not None and random.random() < 0.3
-    if features.is_plain or ending is not Ending.SUCCESS:
+    if features.is_plain or ending is not ScriptedEnding.SUCCESS:
         return Script(seconds, ending, output, is_large)
     return _write_more(random, features, Script(seconds, ending, _draw_output(random, attempt), is_large))
 
@@ -130,7 +130,7 @@ def draw_luck(faults: Faults) -> Luck:
         silent_after=random.uniform(0.0, 30.0) if silent else FOR_EVER,
         silent_seconds=random.choice((random.uniform(20, 200), FOR_EVER)),
         status_seconds=random.choice((0.0, 0.0, random.uniform(0, 30))) if not faults.healed else 0.0,
-        heeds_stop_after=random.choice((0.1, 3.0, FOR_EVER)),
+        stops_after=random.choice((0.1, 3.0, FOR_EVER)),
         babble=random.choice(_NONSENSE) if faults.happens(rates.worker_babble) else (),
         garbles_gate=garbles_gate,
         is_mistaken=faults.happens(rates.mistaken_status),

@@ -16,7 +16,7 @@ from ork.testing.world import PARTS, World
 USUAL_SEEDS = 200
 
 
-class Report(Record):
+class SimulationReport(Record):
     """`trace_hash` covers every event of every world, in order: equal reports mean equal histories."""
 
     seeds: int
@@ -34,33 +34,39 @@ class Report(Record):
         }
 
 
-def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: None) -> Report:
+def simulate(
+    seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: None, *, on: str = "sqlite"
+) -> SimulationReport:
     """Run a world per seed to its end. Each seed with a violation is reported with the command that replays it."""
     traces = sha256()
     violations: list[tuple[int, Violation]] = []
     ran = 0
     played = Counter(dict.fromkeys(PARTS, 0))
     for seed in seeds:
-        outcome = World(seed).run()
+        outcome = World(seed, on=on).run()
         ran += 1
         played.update(outcome.played)
         traces.update(outcome.trace_hash.encode())
         violations += [(seed, violation) for violation in outcome.violations]
         if outcome.violations:
-            emit(f"{explain(outcome.violations[0])}\n  replay with: ork sim --seed {seed}")
-    return Report(ran, tuple(violations), traces.hexdigest(), played)
+            emit(f"{explain(outcome.violations[0])}\n  replay with: {replay_command(seed, on)}")
+    return SimulationReport(ran, tuple(violations), traces.hexdigest(), played)
 
 
-def replay(seed: int, emit: Callable[[str], None]) -> Report:
+def replay_command(seed: int, on: str = "sqlite") -> str:
+    return f"ork sim --seed {seed}" + ("" if on == "sqlite" else f" --store {on}")
+
+
+def replay(seed: int, emit: Callable[[str], None], *, on: str = "sqlite") -> SimulationReport:
     """Run one world and print each event."""
-    outcome = World(seed, keep_trace=True).run()
+    outcome = World(seed, keep_trace=True, on=on).run()
     for line in outcome.trace:
         emit(line)
     for violation in outcome.violations:
         emit(explain(violation))
     violations = tuple((seed, violation) for violation in outcome.violations)
     played = {part: int(part in outcome.played) for part in PARTS}
-    return Report(1, violations, sha256(outcome.trace_hash.encode()).hexdigest(), played)
+    return SimulationReport(1, violations, sha256(outcome.trace_hash.encode()).hexdigest(), played)
 
 
 def explain(violation: Violation) -> str:
@@ -69,21 +75,21 @@ def explain(violation: Violation) -> str:
 
 
 def simulate_command(
-    seed: int | None, seconds: float | None, seeds: int | None, emit: Callable[[str], None]
+    seed: int | None, seconds: float | None, seeds: int | None, emit: Callable[[str], None], on: str = "sqlite"
 ) -> dict[str, Any]:
     """`ork sim`: one seed line by line, a number of seeds, or as many as fit into a number of seconds."""
     if seed is not None:
-        report = replay(seed, emit)
+        report = replay(seed, emit, on=on)
     elif seconds is not None:
         end = time.monotonic() + seconds
-        report = simulate(takewhile(lambda _seed: time.monotonic() < end, count()), emit)
+        report = simulate(takewhile(lambda _seed: time.monotonic() < end, count()), emit, on=on)
     else:
-        report = simulate(range(USUAL_SEEDS if seeds is None else seeds), emit)
+        report = simulate(range(USUAL_SEEDS if seeds is None else seeds), emit, on=on)
     emit(_summary(report))
     return report.to_json()
 
 
-def _summary(report: Report) -> str:
+def _summary(report: SimulationReport) -> str:
     failing = len({seed for seed, _ in report.violations})
     found = f"{failing} broke a promise" if failing else "no promise broken"
     parts = ", ".join(f"{many} with {part}" for part, many in report.played.items())

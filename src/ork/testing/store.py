@@ -7,8 +7,9 @@ from typing import Any
 
 from ork.errors import StoreUnavailableError
 from ork.state.store import StateStore
-from ork.testing.faults import Process
+from ork.testing.faults import SimulatedProcess
 
+# Not `list_attempts` and `over_budget_at`: the owner of a run sees all that was committed (see `StateReader`).
 READS = frozenset(
     [
         "get_version",
@@ -20,10 +21,10 @@ READS = frozenset(
         "list_runs",
         "last_runs",
         "run_updates",
-        "list_attempts",
         "find_cached",
         "list_schedulers",
         "get_owner",
+        "get_key",
         "pending_commands",
         "limit_use",
         "list_schedules",
@@ -41,14 +42,19 @@ Seen = Callable[..., None]
 
 
 class LaggingStore:
-    """Every verb of the contract, with faults before and after it. Reads may be as old as the last one answered.
+    """A store with every verb of the contract, and faults before and after each. Reads may be as old as the last
+    response.
 
-    `witness` may have a method per verb: it is called with the answer and the arguments the moment a call took
-    effect, whether or not the caller ever hears of it. `on_write` is called after each write, to wake others if it was one.
+    `witness` may have a method per verb: it is called with the result and the arguments when a call takes effect, even
+    if the caller never gets the result. `on_write` is called after each write, to wake others.
     """
 
     def __init__(
-        self, store: StateStore, process: Process, witness: object, on_write: Callable[[Process], Awaitable[None]]
+        self,
+        store: StateStore,
+        process: SimulatedProcess,
+        witness: object,
+        on_write: Callable[[SimulatedProcess], Awaitable[None]],
     ) -> None:
         self._store = store
         self._process = process
@@ -70,12 +76,15 @@ class LaggingStore:
         return answer
 
     async def _read(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
-        await self._process.before_io(writes=False)
+        await self._before_read()
         what = (verb, "" if verb in OF_NOW else repr((args, kwargs)))
         faults = self._process.faults
         if what not in self._last_read or not faults.happens(faults.rates.lag):
             self._last_read[what] = await call(*args, **kwargs)
         return self._last_read[what]
+
+    async def _before_read(self) -> None:
+        await self._process.before_io(writes=False)
 
     async def _write(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         await self._process.before_io(writes=verb != "signing_key")
@@ -102,8 +111,8 @@ class LaggingStore:
 
     async def _take_effect(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         answer = await call(*args, **kwargs)
-        told: Seen | None = getattr(self._witness, verb, None)
-        if told is not None:
-            told(answer, *args, **kwargs)
+        on_call: Seen | None = getattr(self._witness, verb, None)
+        if on_call is not None:
+            on_call(answer, *args, **kwargs)
         await self._on_write(self._process)
         return answer

@@ -9,10 +9,10 @@ from ork.errors import DocumentError, ObjectsError
 from ork.executors.executor import LaunchOrder
 from ork.objects import documents
 from ork.objects.references import output_reference
-from ork.testing.faults import STILL_SECONDS, Process
+from ork.testing.faults import STILL_SECONDS, SimulatedProcess
 from ork.testing.kernel import Actor
 from ork.testing.objects import FlakyObjects
-from ork.testing.script import FOR_EVER, Death, Ending, Luck, Script
+from ork.testing.script import FOR_EVER, Death, Luck, Script, ScriptedEnding
 
 if TYPE_CHECKING:
     from ork.testing.cluster import Cluster, Machine
@@ -21,7 +21,7 @@ LAST_WORDS_SECONDS = 300.0
 SPEC_LIMIT = 1 << 20
 
 
-class WorkerProcess(Process):
+class WorkerProcess(SimulatedProcess):
     """Its deaths and suspensions are part of its luck; only object store faults occur around its I/O."""
 
     def around_object_io(self) -> None:
@@ -59,10 +59,10 @@ class SimulatedWorker:
         """SIGTERM: it ends its user code gracefully, and kills it after the grace period."""
         if at_once and self.at_gate:
             self._stop_at = self._kernel.time
-        elif not self.at_gate and self._luck.heeds_stop_after != FOR_EVER:
+        elif not self.at_gate and self._luck.stops_after != FOR_EVER:
             self.kill(with_orphans=True)
         elif self._stop_at == FOR_EVER:
-            self._stop_at = self._kernel.time + min(self._luck.heeds_stop_after, 10.0)
+            self._stop_at = self._kernel.time + min(self._luck.stops_after, 10.0)
             self._process.wakeup.set()
 
     def kill(self, *, with_orphans: bool) -> None:
@@ -124,7 +124,7 @@ class SimulatedWorker:
         }  # fmt: skip
         signed = documents.sign(gate, self._token_hash)
         if self._luck.garbles_gate:
-            signed = signed[: len(signed) // 2]
+            signed = signed[: len(signed) // 2] + self._process.name.encode()  # no two workers write the same bytes
         try:
             return self._objects.claim_gate(self._name, signed)
         except ObjectsError:
@@ -138,14 +138,14 @@ class SimulatedWorker:
             "killed": self._begun_at + self._luck.death_after if self._luck.death is Death.WORKING else FOR_EVER,
         }
         silent_at = self._begun_at + self._luck.silent_after
-        heard_at = next_beat = self._begun_at
+        written_at = next_beat = self._begun_at
         while True:
             has_stood_still = await self._stand_still()
             if has_stood_still or self._kernel.time >= next_beat:
-                is_fenced = self._kernel.time - heard_at > spec["fence_seconds"]
-                heard_at = self._kernel.time if self._beat(at_once=is_fenced) else heard_at
+                is_fenced = self._kernel.time - written_at > spec["fence_seconds"]
+                written_at = self._kernel.time if self._beat(at_once=is_fenced) else written_at
                 next_beat = self._kernel.time + spec["heartbeat_seconds"]
-            ends |= {"stopped": self._stop_at, "fenced": heard_at + spec["fence_seconds"]}
+            ends |= {"stopped": self._stop_at, "fenced": written_at + spec["fence_seconds"]}
             end, why_ended = min((at, name) for name, at in ends.items())
             if self._kernel.time >= end:
                 return None if why_ended == "killed" else why_ended
@@ -216,9 +216,9 @@ class SimulatedWorker:
             case "fenced":
                 failure = {"kind": "lost", "message": "could not be heard for 45 s", "detail": None}
                 return words | {"state": "failed", "failure": failure}
-        if script.ending is Ending.SUCCESS:
+        if script.ending is ScriptedEnding.SUCCESS:
             return words | {"state": "success", "exit_code": 0, "output": self._output(script)}
-        if script.ending is Ending.HOPELESS:
+        if script.ending is ScriptedEnding.HOPELESS:
             hopeless: dict[str, Any] = {
                 "kind": "exception",
                 "message": "TaskError: hopeless",

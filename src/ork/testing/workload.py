@@ -27,7 +27,7 @@ from ork.model.workflow import (
 )
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
-from ork.testing.faults import Process
+from ork.testing.faults import SimulatedProcess
 from ork.testing.language import Features, as_child, draw_params, enrich, with_children
 
 EXECUTOR = "sim"
@@ -84,7 +84,7 @@ def draw_limits(random: Random) -> dict[str, int]:
     return {name: slots for name, slots in limits.items() if random.random() < 0.4}
 
 
-class Client(Process):
+class Client(SimulatedProcess):
     """A user's command line: it gets errors and retries, but does not crash."""
 
     async def _stumble(self) -> None:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
-from typing import cast
 
+from ork.errors import UsageError
 from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.installation import Mode
 from ork.model.record import Record, replaced
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, OnUnreachable, SubWorkflow, TaskSpec
 from ork.objects import documents
-from ork.state.sqlite.store import SqliteStore
-from ork.state.store import StateStore
+from ork.testing.backend import Backend, SqliteBackend
+from ork.testing.budgets import with_budgets
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
 from ork.testing.controls import Operators
 from ork.testing.damage import Damage
 from ork.testing.ending import check_end
-from ork.testing.faults import FaultRates, Faults, Process, draw_rates
-from ork.testing.host import OPTIONS, SHARED, Host
+from ork.testing.faults import FaultRates, Faults, SimulatedProcess, draw_rates
+from ork.testing.host import OPTIONS, SHARED, SchedulerHost
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Kernel
 from ork.testing.language import PLAIN, draw_children, draw_features, draw_pool_rates
-from ork.testing.locking import wait_for_lock
 from ork.testing.objects import MemoryObjects
-from ork.testing.store import LaggingStore
+from ork.testing.platform import LONGEST_START, NO_GROUPS, draw_platform
 from ork.testing.timetable import NAME as TIMETABLE
 from ork.testing.timetable import Timetable
 from ork.testing.violations import Violation
@@ -35,7 +34,17 @@ from ork.testing.workload import POOL, Client, People, draw_limits, draw_version
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and its external job
 MAX_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
-PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "paused schedulers", "unreadable rows")
+STORES = ("sqlite", "firestore")
+PARTS = (
+    "fan-out",
+    "launch groups",
+    "sub-workflows",
+    "schedules",
+    "lost machines",
+    "paused schedulers",
+    "unreadable rows",
+    "exceeded budgets",
+)
 MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler notices a change without a notification
 CALM_SECONDS = (
@@ -54,7 +63,7 @@ class Outcome(Record):
 
 class World:
     """`plain`: only single tasks and their rules, with everything else unchanged. `scheduled`: whether there is a workflow
-    with a schedule; None leaves that to the seed."""
+    with a schedule; None leaves that to the seed. `on`: the store, one of `STORES`."""
 
     def __init__(
         self,
@@ -64,6 +73,7 @@ class World:
         keep_trace: bool = False,
         plain: bool = False,
         scheduled: bool | None = None,
+        on: str = "sqlite",
     ) -> None:
         self.seed = seed
         self._more = Random(f"language {seed}")
@@ -91,27 +101,26 @@ class World:
             self.judge.attempts,
             machines=self.random.choice((1, 1, 2)),
             features=self.features,
+            platform=NO_GROUPS if plain else draw_platform(Random(f"groups {seed}")),
         )
-        self.store = SqliteStore(
-            ":memory:", inline=True, clock=lambda: ("boot", self.kernel.time), lease_seconds=OPTIONS.lease_seconds
-        )
-        self._listener = self.store.sibling()
-        self.versions = draw_versions(self.random, self._more, kin, self.features)
+        self.backend = self._open(on)
+        self.store = self.backend.store
+        self.versions = with_budgets(draw_versions(self.random, self._more, kin, self.features), seed, self.features)
         self.limits = draw_limits(self.random)
         self.pool_rates = draw_pool_rates(self._more, self.features, POOL)
         clock = Random(f"timetable {seed}")
         has_schedule = clock.random() < SCHEDULED_WORLDS
         self.timetable = Timetable(clock) if (has_schedule if scheduled is None else scheduled) else None
         self.ends_at_violation = True
-        self.damages = self.faults.rates.damages  # how many rows become unreadable; see `Damage`
         self.has_lost_a_machine = False
-        self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
+        hosts = self.random.choice((1, 2, 2, 3)) + (on == "firestore")  # contention is what is simulated there
+        self.hosts = [self._make_host(number) for number in range(hosts)]
         client = Client("people", self.kernel, self.faults)
         more = None if plain else self._more
         triggered = tuple(version for version in self.versions if not version.workflow.params)
-        self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
+        self.people = People(self.random, client, self.backend.view(client), triggered, more, self._waiting_approvals)
         self.operators = Operators(orders, self.people, self.judge.controls, self._control_targets)
-        self.damage = Damage(seed, self.store._db.connection, self._unfinished)
+        self.damage, self.damages = self._make_damage()
         self.cluster.on_report = self._meddle
         self.cluster.sees_all = fate.random() < 0.5
         self._inform_judge()
@@ -121,15 +130,17 @@ class World:
         self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
         self.judge.controls.mode_of = self._mode_of
         self.judge.controls.all_hold = self._all_hold
+        self.judge.attempts.waits_in_progress = self.cluster.waits_in_progress
         self.judge.attempts.is_frozen = self.cluster.is_frozen
         self.judge.attempts.was_overwritten = self.cluster.was_overwritten
-        self.judge.attempts.silent_for = lambda key: self.kernel.time - self.cluster.last_word_at(key)
+        self.judge.attempts.silent_for = lambda key: self.kernel.time - self.cluster.last_write_at(key)
         self.cluster.abandoned = self.judge.attempts.abandoned
 
     def run(self) -> Outcome:
         """Run with faults for a while, then without until everything has ended, checking all invariants."""
         try:
-            self._live()
+            with self.backend.at_work():
+                self._live()
         finally:
             self.kernel.close()
         steps = sum(host.steps for host in self.hosts)
@@ -141,11 +152,13 @@ class World:
         records = self.judge.ledger.runs.values()
         played = {
             "fan-out": any(key.index is not None for record in records for key in record.tasks),
+            "launch groups": any(each.group is not None for record in records for each in record.attempts.values()),
             "sub-workflows": any(record.run.parent is not None for record in records),
             "schedules": any(record.run.workflow == TIMETABLE for record in records),
             "lost machines": self.has_lost_a_machine,
             "paused schedulers": self.judge.controls.has_stood,
             "unreadable rows": bool(self.judge.ledger.were_set_aside),
+            "exceeded budgets": any(self.judge.budgets.exceeded.values()),
         }
         return tuple(part for part in PARTS if played[part])
 
@@ -188,7 +201,7 @@ class World:
         if self.timetable is not None:
             await self.timetable.prepare(self.store, self.judge)
             self.kernel.spawn("closing", self._close_timetable(self.timetable))
-        wait_for_lock(self.store, self.kernel, self.faults)
+        self.backend.begin_faults()
 
     async def _close_timetable(self, timetable: Timetable) -> None:
         await self.kernel.pause(max(0.0, self.length - self.kernel.time))
@@ -235,7 +248,8 @@ class World:
         return [*living, *(machine.name for machine in self.cluster.machines)]
 
     def _mode_of(self, scheduler: SchedulerId) -> Mode | None:
-        """None also while a late write is pending: it may have been sent before schedulers read the control."""
+        """The mode that schedulers must obey. None also while a late write is pending, since it may have been sent
+        before schedulers read the control."""
         if self.faults.late_writes:
             return None
         return next((host.must_obey() for host in self.hosts if host.id == scheduler), None)
@@ -266,23 +280,34 @@ class World:
         if self.faults.happens(min(1.0, rate * 5) if is_last else rate):
             self.people.meddle(run)
 
-    def _make_host(self, number: int) -> Host:
+    def _make_host(self, number: int) -> SchedulerHost:
         machine = self.cluster.machines[number % len(self.cluster.machines)]
         room, batch = self.random.choice((4, 100)), self.random.choice((1, 3, 200))
         if room == 4 and not self.features.is_plain:
             room = self._more.choice((1, 2))
         tick = self.random.choice((None, None, None, 30.0))
         options = replaced(OPTIONS, max_claimed_runs=room, launch_batch=batch)
-        shared = (self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others)
-        return Host(number, *shared, options, tick)
+        shared = (self.kernel, self.faults, self.cluster, machine, self.backend.view, self.judge)
+        return SchedulerHost(number, *shared, options, tick)
 
-    def _seen_by(self, process: Process) -> StateStore:
-        return cast(StateStore, LaggingStore(self.store, process, self.judge, self._wake_others))
+    def _open(self, on: str) -> Backend:
+        shared = (self.kernel, self.faults, self.judge, self._wake_others, OPTIONS.lease_seconds)
+        if on == "sqlite":
+            return SqliteBackend(*shared)
+        try:
+            from ork.testing.firestore.backend import FirestoreBackend
+        except ModuleNotFoundError as error:
+            hint = "pip install 'ork-orchestrator[gcp]'"
+            raise UsageError("worlds on Firestore need the package google-cloud-firestore", hint=hint) from error
+        return FirestoreBackend(self.seed, *shared)
 
-    async def _wake_others(self, writer: Process) -> None:
-        """Wake the other schedulers if the store would notify them; the notification may be late."""
-        if not await self._listener.wait_for_change(0.0):
-            return
+    def _make_damage(self) -> tuple[Damage, int]:
+        """Also returns how many rows become unreadable: none where rows cannot be damaged."""
+        rows = self.backend.sqlite._db.connection if isinstance(self.backend, SqliteBackend) else None
+        return Damage(self.seed, rows, self._unfinished), 0 if rows is None else self.faults.rates.damages
+
+    def _wake_others(self, writer: SimulatedProcess | None) -> None:
+        """Wake the schedulers that the store notifies; the notification may be late."""
         for host in self.hosts:
             if host.process is not None and host.process is not writer:
                 is_lost = self.faults.happens(self.faults.rates.lost_news)
@@ -334,6 +359,7 @@ class World:
         work = 0.0
         for spec in workflow.tasks:
             once = LONGEST_ATTEMPT + (0.0 if spec.rate is None else spec.rate.seconds)
+            once += LONGEST_START if spec.fans_out and self.cluster.platform.size else 0.0
             if isinstance(spec.action, SubWorkflow):
                 once += self._work_of(self.judge.workflows[spec.action.name])
             work += once * (1 + spec.retries) * (MAX_INSTANCES if spec.fans_out else 1)

@@ -1,7 +1,7 @@
 """The file an executor starts: `python -S -E bootstrap.py OBJECTS_URL SPEC_KEY [POSITION]`, in the user's interpreter.
 
-Makes the `ork` package importable by its place alone, so that nothing else that is installed beside it (another
-environment's packages) comes onto the user's import path.
+Makes only the `ork` package importable, so that other packages in its folder (those of another environment) do not come
+onto the user's import path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def _start() -> int:
     if sys.version_info < (3, 11):  # noqa: UP036 - an environment of the user's may be older
         sys.stderr.write(f"{sys.executable} has Python {sys.version.split()[0]}; tasks need 3.11 or later\n")
         return 3
-    # The script's own folder, put there by the interpreter: its files would shadow the user's modules.
+    # Remove the script's own folder, which the interpreter adds: its files would shadow the user's modules.
     del sys.path[0]
     home = __file__.rsplit("/", 3)[0]
     sys.path.append(home)
@@ -33,5 +33,5 @@ def _start() -> int:
 
 # Guarded: `multiprocessing` may load the main file again in the processes it starts.
 if __name__ == "__main__":
-    # Without the interpreter's own tidying up, which would only delay the news of our end.
+    # Skips the interpreter's clean-up, which would only delay the exit.
     os._exit(_start())

@@ -13,7 +13,7 @@ from ork.errors import ObjectsError
 from ork.objects.documents import open_signed, token_hash
 from ork.objects.opening import open_objects
 from ork.worker.build.preparation import Preparation
-from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import Bindings, InputError
 from ork.worker.call.loading import LoadError
 
 TYPE_CHECKING = False
@@ -130,7 +130,7 @@ def _look_inside(error: BaseException, root: str, paths: Sequence[str]) -> None:
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """From the user's first frame on: nobody wants to walk through the debugger's and our own."""
+    """The frames from the user's first one on, without those of the debugger and of Ork."""
     found = trace
     while found is not None and found.tb_frame.f_code.co_filename.endswith(
         ("/bdb.py", "/ork/worker/debug.py", "/ork/worker/call/invoke.py")

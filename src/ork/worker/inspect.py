@@ -1,7 +1,7 @@
-"""The child that looks into a Python file of the user's: loads it, within limits, and tells what is in it.
+"""The child process that inspects a Python file of the user: loads it within limits, and returns what is in it.
 
-Runs in the project's interpreter, so that nobody else ever imports user code. What the file prints goes where the
-parent sent it; the answer goes through a pipe of its own, as one JSON text.
+Runs in the project's interpreter, so that no other process imports user code. Output of the file goes where the
+parent sent it; the result goes through a separate pipe, as one JSON text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OWN = "ORK_"
 
 
 def start(parent: str, answer: str, root: str, file: str, *paths: str) -> int:
-    """`parent` is who is to be outlived by nobody, `answer` a descriptor, `file` a path seen from `root`, `paths` more
+    """`parent` is the process with which this one ends, `answer` a descriptor, `file` a path seen from `root`, `paths` more
     folders to import from."""
     die_with_parent(int(parent))
     _limit()
@@ -99,7 +99,7 @@ def _told(workflow: Workflow, root: str, is_own: bool) -> dict[str, Any]:
 
 
 def type_in_words(annotation: Any, function: Callable[..., Any]) -> str:
-    """What a parameter's annotation means in a definition; `any` where it cannot be told."""
+    """The type of a parameter's annotation in a definition; `any` if it has none."""
     from ork.worker.convert.annotations import type_text
     from ork.worker.convert.values import resolve_annotation
 

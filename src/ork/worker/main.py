@@ -16,7 +16,10 @@ _REFUSED = 3
 
 
 def main() -> None:
-    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1.spec.json; the token is in ORK_TOKEN."""
+    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1.spec.json; the token is in ORK_TOKEN. Without an argument
+    the object store and the attempt are in ORK_OBJECTS and ORK_ATTEMPT_ID: platforms that start it pass variables."""
+    if len(sys.argv) == 1 and os.environ.get("ORK_OBJECTS"):
+        sys.exit(perform(os.environ["ORK_OBJECTS"], os.environ.get("ORK_ATTEMPT_ID", "")))
     if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
         sys.stderr.write("usage: ork-worker SPEC_URL   (the token in the environment variable ORK_TOKEN)\n")
         sys.exit(2)
@@ -24,8 +27,10 @@ def main() -> None:
 
 
 def perform(objects_url: str, attempt: str, position: str = "0") -> int:
-    """Run the attempt, unless another worker holds its gate. Only the status document tells how the task ended; the exit
-    code tells whether this worker could do its part: 0 yes, 1 no, 3 it was given nothing it may run."""
+    """Run the attempt, unless another worker holds its gate. Only the status document contains how the task ended; the exit
+    code is about the worker: 0 it did its part, 1 it failed, 3 it was given nothing that it may run."""
+    if not attempt:  # the variables name a launch group, and the platform this worker's position in it
+        attempt = _group_member()
     token = os.environ.pop("ORK_TOKEN", None)
     if token is None:
         return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
@@ -34,7 +39,7 @@ def perform(objects_url: str, attempt: str, position: str = "0") -> int:
         objects, spec = read_spec(objects_url, attempt, secret, int(position))
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
-        process = in_words(processes.own_process())
+        process = in_words(processes.own_process() | _platform())
         signer = Signer(secret)
         if not win_gate(objects, attempt, signer, process):
             return 0
@@ -43,6 +48,27 @@ def perform(objects_url: str, attempt: str, position: str = "0") -> int:
     from ork.worker.supervise.shim import Shim
 
     return 0 if Shim(objects, spec, signer).run() else 1
+
+
+def _group_member() -> str:
+    """The attempt at this worker's position in its launch group. Its token follows from the group's key, which goes no further."""
+    from ork.objects.documents import token_maker
+    from ork.objects.group_members import members_of
+
+    key, text = os.environ.pop("ORK_GROUP_KEY", ""), os.environ.pop("ORK_ATTEMPTS", "")
+    try:
+        attempt = members_of(text)[int(os.environ["CLOUD_RUN_TASK_INDEX"])]
+        os.environ["ORK_TOKEN"] = token_maker(bytes.fromhex(key))(attempt)
+    except (ValueError, KeyError, IndexError):
+        sys.exit(_refuse("neither an attempt nor a launch group is named"))
+    os.environ["ORK_ATTEMPT_ID"] = attempt
+    return attempt
+
+
+def _platform() -> dict[str, str]:
+    """The execution on Cloud Run that this process belongs to, by which schedulers find it."""
+    job, execution = os.environ.get("CLOUD_RUN_JOB"), os.environ.get("CLOUD_RUN_EXECUTION")
+    return {"job": job, "execution": execution} if job and execution else {}
 
 
 def _refuse(why: str) -> int:

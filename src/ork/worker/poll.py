@@ -10,7 +10,7 @@ import sys
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
-from ork.worker.call.bindings import Bindings
+from ork.worker.call.environment import Bindings
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
 from ork.worker.call.loading import LoadError, load_function
@@ -108,9 +108,10 @@ def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
 
 
 def _objects(request: dict[str, Any]) -> AttemptDocuments:
-    from ork.objects.opening import open_objects
+    from ork.objects.opening import open_objects, open_values
 
-    return open_objects(request["objects"])
+    access = request["spec"].get("access")
+    return open_values(request["objects"], "normal", access) if access else open_objects(request["objects"])
 
 
 def _ask(request: dict[str, Any]) -> dict[str, Any]:

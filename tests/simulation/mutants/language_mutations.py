@@ -135,8 +135,8 @@ def never_fresh(original: Any) -> Any:
 
 
 def leave_those_who_wait(original: Any) -> Any:
-    async def adopt(self: Any, attempts: Any, now: Any) -> None:
-        await original(self, [pair for pair in attempts if pair[0].waits_for is None], now)
+    async def adopt(self: Any, attempts: Any, *rest: Any) -> None:
+        await original(self, [pair for pair in attempts if pair[0].waits_for is None], *rest)
 
     return adopt
 
@@ -152,12 +152,13 @@ def nobody_runs_out_of_time(_original: Any) -> Any:
     return lambda _self, _task: None
 
 
-def forget_the_next_timer(_original: Any) -> Any:
+def forget_the_next_timer(original: Any) -> Any:
+    have_one: dict[int, Any] = {}  # machines, kept so that no other gets their number
+
     def set_timer(self: Any, run: Any, owned: Any) -> None:
-        if owned.timer_set is None and owned.machine.next_timer is not None:
-            owned.timer_set = owned.machine.next_timer
-            self._timers.append((owned.timer_set, run))
-            self._timers.sort()
+        if id(owned.machine) not in have_one and owned.machine.next_timer is not None:
+            have_one[id(owned.machine)] = owned.machine
+            original(self, run, owned)
 
     return set_timer
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ork.core import liveness, retry, rules
+from ork.core import graph, liveness, retry
 from ork.core.machine import RunMachine
 from ork.objects import documents
-from ork.scheduler import lease, observe, reading, statuses, step
+from ork.scheduler import lease, observe, statuses, step
 from ork.scheduler import runs as owned_runs
 from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
@@ -15,11 +15,20 @@ from ork.testing.executor import ScriptedExecutor
 from ork.testing.worker import SimulatedWorker
 from tests.simulation.mutants import lease_mutations as leases
 from tests.simulation.mutants import mutations as m
+from tests.simulation.mutants.budget_mutants import BUDGET_MUTANTS
 from tests.simulation.mutants.control_mutants import CONTROL_MUTANTS
+from tests.simulation.mutants.group_mutants import GROUP_MUTANTS
 from tests.simulation.mutants.language_mutants import LANGUAGE_MUTANTS
 from tests.simulation.mutants.machine_mutants import MACHINE_MUTANTS
 from tests.simulation.mutants.mutations import Mutant
 from tests.simulation.mutants.schedule_mutations import SCHEDULE_MUTANTS
+
+try:
+    from tests.simulation.mutants.firestore_mutants import FIRESTORE_MUTANTS
+except (
+    ModuleNotFoundError
+):  # google-cloud-firestore is not installed; tests/simulation/test_firestore_worlds.py says so
+    FIRESTORE_MUTANTS = ()
 
 MUTANTS = (
     Mutant(
@@ -61,23 +70,23 @@ MUTANTS = (
     Mutant(
         "unreadable-gate",
         "a gate that cannot be read is taken for one that was never won",
-        ((reading, "gate_state", m.unreadable_is_not_started),),
+        ((statuses, "gate_state", m.unreadable_is_not_started),),
     ),
     Mutant(
         "status-of-another-attempt",
         "a status counts whichever attempt it speaks of",
-        ((reading, "checked_status", m.believe_any_attempt),),
+        ((statuses, "checked_status", m.believe_any_attempt),),
     ),
     Mutant("no-gate", "workers start without winning the gate", ((SimulatedWorker, "_win_gate", m.always(True)),)),
     Mutant(
         "gate-left-open",
         "an attempt given up is taken for never started without shutting its gate",
-        ((reading, "close_gate", m.always(True)),),
+        ((statuses, "close_gate", m.always(True)),),
     ),
     Mutant(
         "complete-by-task",
         "an earlier attempt's status completes the present one",
-        ((reading, "read_statuses", m.any_attempt_will_do),),
+        ((statuses, "read_statuses", m.any_attempt_will_do),),
     ),
     Mutant(
         "retry-without-confirmed-stop",
@@ -101,7 +110,7 @@ MUTANTS = (
     Mutant(
         "restart-unasked",
         "gone is taken for never started without asking the gate",
-        ((reading, "gate_state", m.always(None)),),
+        ((statuses, "gate_state", m.always(None)),),
     ),
     Mutant(
         "lease-by-wall-clock",
@@ -134,12 +143,12 @@ MUTANTS = (
     Mutant(
         "dispatch-too-early",
         "a task starts when one of those above it has succeeded",
-        ((rules, "judge", m.start_too_early),),
+        ((graph, "judge", m.start_too_early),),
     ),
     Mutant("one-retry-more", "retries are counted one too low", ((retry, "should_retry", m.one_try_more),)),
     Mutant("one-retry-less", "retries are counted one too high", ((retry, "should_retry", m.one_try_less),)),
     Mutant("retry-anything", "retry_on is not heeded", ((retry, "should_retry", m.retry_anything),)),
-    Mutant("skip-not-propagated", "a task below a failure is not skipped", ((rules, "judge", m.no_skipping),)),
+    Mutant("skip-not-propagated", "a task below a failure is not skipped", ((graph, "judge", m.no_skipping),)),
     Mutant(
         "paused-run-launches",
         "a paused run goes on launching",
@@ -206,5 +215,8 @@ MUTANTS = (
     *CONTROL_MUTANTS,
     *LANGUAGE_MUTANTS,
     *MACHINE_MUTANTS,
+    *GROUP_MUTANTS,
     *SCHEDULE_MUTANTS,
+    *BUDGET_MUTANTS,
+    *FIRESTORE_MUTANTS,
 )

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ork.core import events as ev
+from ork.core.graph import StartVerdict
 from ork.core.machine import RunMachine
-from ork.core.rules import StartVerdict
 from ork.errors import DocumentError
 from ork.executors.executor import Presence
 from ork.model.ids import AttemptKey
@@ -20,19 +20,21 @@ from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import RetryOn, Trigger
 from ork.objects import documents
-from ork.scheduler import reading, step
-from ork.scheduler.launch import Job
+from ork.scheduler import statuses, step
+from ork.scheduler.specs import LaunchJob
 from ork.testing.clock import EPOCH
 
 Make = Callable[[Any], Any]
 
 
 class Mutant(Record):
-    """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original."""
+    """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original. `on`: the store of
+    the worlds that must notice."""
 
     name: str
     breaks: str
     swaps: tuple[tuple[Any, str, Make], ...]
+    on: str = "sqlite"
 
 
 def always(value: object) -> Make:
@@ -48,7 +50,7 @@ def launch_before_commit(original: Any) -> Any:
         jobs = []
         for run, each in decided.items():
             owned = self._runs.get(run)
-            jobs += [Job(request.attempt, owned.machine, owned.version) for request in each.changes.launches]
+            jobs += [LaunchJob(request.attempt, owned.machine, owned.version) for request in each.changes.launches]
         await self._launcher.launch(jobs)
         collect, self._runs.collect = self._runs.collect, lambda *_: decided
         try:
@@ -199,7 +201,7 @@ def change_what_has_ended(original: Any) -> Any:
 def close_at_once(_original: Any) -> Any:
     async def close_on(self: Any, watched: Any, _presence: Any, seen: Any, now: Any) -> None:
         attempt = watched.attempt
-        reading.close_gate(self._objects, attempt, now)
+        statuses.close_gate(self._objects, attempt, now)
         await self._executors[attempt.executor].stop([attempt], at_once=False)
         self._report(watched, ev.Closed(attempt.key.task, attempt.key.number, ever_started=True), seen)
 
@@ -229,7 +231,7 @@ def any_attempt_will_do(original: Any) -> Any:
 def _of_earlier(objects: Any, key: AttemptKey) -> Any:
     earlier = str(AttemptKey(key.run, key.task, key.number - 1))
     (data,) = objects.read_statuses([earlier]) if key.number > 1 else (None,)
-    return reading._status(documents.strict_json(data, max_size=1 << 20), earlier) if isinstance(data, bytes) else None
+    return statuses._status(documents.strict_json(data, max_size=1 << 20), earlier) if isinstance(data, bytes) else None
 
 
 def unsigned_will_do(_original: Any) -> Any:
@@ -261,7 +263,7 @@ def unknown_is_gone(original: Any) -> Any:
 
 
 def adopt_nothing(_original: Any) -> Any:
-    async def adopt(_self: Any, _attempts: Any, _now: Any) -> None:
+    async def adopt(*_: Any) -> None:
         return
 
     return adopt
@@ -280,7 +282,7 @@ def believe_any_attempt(_original: Any) -> Any:
     def checked_status(data: Any, attempt: Any) -> Any:
         document = documents.open_signed(data, attempt.token_hash)
         try:
-            return reading._status(document, str(attempt.key))
+            return statuses._status(document, str(attempt.key))
         except (KeyError, TypeError, ValueError) as problem:
             raise DocumentError(str(problem)) from None
 

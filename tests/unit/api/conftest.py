@@ -16,10 +16,13 @@ import pytest
 from ork.api.app import all_routes, create_app
 from ork.api.context import Api
 from ork.api.events import Hub
-from ork.api.guard import Guard
+from ork.api.guard import RequestGuard
 from ork.api.routing import RouteTable
 from ork.api.tokens import make_token
 from ork.compile.content import make_version
+from ork.compile.pricing import Pricing
+from ork.definition.prices_file import shipped_prices
+from ork.definition.project import Project
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.record import replaced
@@ -75,7 +78,7 @@ class Bench:
     store: SqliteStore
     objects: LocalObjects
     api: Api
-    app: Guard
+    app: RequestGuard
     texts: dict[Role, str] = field(default_factory=dict)
     woken: list[str] = field(default_factory=list)
 
@@ -117,7 +120,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     def secret(name: str) -> str | None:
         return SECRET if name == "ORK_HOOK_FLOW" else None
 
-    api = Api(store, objects, Hub(store), tick, root=str(tmp_path), secret=secret)
+    pricing = Pricing(Project(), shipped_prices(), "sqlite:", "file:")
+    api = Api(store, objects, Hub(store), tick, root=str(tmp_path), secret=secret, pricing=lambda: pricing)
     yield Bench(tmp_path, store, objects, api, create_app(api), woken=woken)
     asyncio.run(store.close())
 

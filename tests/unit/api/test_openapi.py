@@ -53,4 +53,4 @@ def test_responses_name_their_fields_statuses_and_times(bench: Bench) -> None:
     assert schemas["RunStatus"]["enum"] == [status.value for status in RunStatus]
     open_ended = {name for name, schema in schemas.items() if schema.get("additionalProperties") is not False}
     files = {"WorkflowFile", "CompiledWorkflow"}
-    assert {name for name in open_ended if schemas[name]["type"] == "object"} == {"Problem", *files}
+    assert {name for name in open_ended if schemas[name]["type"] == "object"} == {"ProblemDetails", *files}

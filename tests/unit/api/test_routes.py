@@ -229,7 +229,12 @@ async def test_a_run_is_shown_with_tasks_attempts_graph_and_reasons(bench: Bench
         ]
         assert (await client.get(f"/api/v1/runs/{run.id}/why?task=load")).json()["why"]
         assert len((await client.get(f"/api/v1/runs/{run.id}/attempts?task=extract")).json()["attempts"]) == 2
-        for path in ("", "/tasks", "/graph", "/why", "/attempts", "/commands"):
+        cost = (await client.get(f"/api/v1/runs/{run.id}/cost")).json()
+        assert (cost["estimate"], [(task["name"], task["attempts"]) for task in cost["tasks"]]) == (
+            True,
+            [("extract", 2)],
+        )
+        for path in ("", "/tasks", "/graph", "/why", "/attempts", "/commands", "/cost"):
             assert (await client.get(f"/api/v1/runs/zzzz{path}")).status_code == 404
         assert "hash" not in json.dumps(shown)
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+from ork.api import page_models
+from ork.api.feed import ChangeFeed
+from ork.api.routes import live
 from ork.api.server import ApiServer, ListenAddress, bind, check_exposure
 from ork.api.tokens import make_token
 from ork.errors import RefusedError
 from ork.model.access import Role, Token
-from ork.model.ids import AttemptKey, TaskKey
+from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import replaced
-from ork.model.run import RunStatus
+from ork.model.run import NewRun, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.objects.layout import attempt_stem, log_key
 from ork.state.records import RunChanges
@@ -176,3 +180,74 @@ def test_what_others_can_reach_needs_a_token_and_a_name() -> None:
 def test_a_port_that_is_taken_is_a_plain_refusal() -> None:
     with bind(ListenAddress("127.0.0.1", 0)) as taken, pytest.raises(RefusedError, match="cannot listen"):
         bind(ListenAddress("127.0.0.1", taken.getsockname()[1]))
+
+
+async def test_streams_share_one_read_of_a_change(bench: Bench) -> None:
+    await bench.deploy()
+    async with serving(bench) as client, AsyncExitStack() as stack:
+        listening = []
+        for query in ("", "?tasks=none", "?workflow=flow", "?workflow=other"):
+            response = await stack.enter_async_context(client.stream("GET", f"/api/v1/events{query}"))
+            listening.append(Events(response))
+            await listening[-1].next_of("ready")
+        asked = Counted(bench.store)
+        bench.api.kept[ChangeFeed]._store = asked
+        run = await bench.run()
+        bench.api.hub.notify()
+        for events in listening[:3]:
+            data = (await events.next_of("run"))["data"]
+            page_models.RunEvent.model_validate_json(json.dumps(data))
+            assert data["run"]["id"] == run.id
+        for events in listening:
+            await events.next_of("mark")
+        assert asked.calls["run_updates"] == 1
+        assert asked.calls["count_tasks"] == 1
+        # One read finds the change, and one that there are no more; each is shared.
+        assert asked.calls["changes_since"] <= 1 + len(listening)
+
+
+class Counted:
+    """A store that counts the calls of its verbs."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, verb: str) -> Any:
+        self.calls[verb] += 1
+        return getattr(self._store, verb)
+
+
+async def test_a_stream_without_tasks_has_counts_and_one_of_a_run_has_that_run(bench: Bench) -> None:
+    version = await bench.deploy()
+    ids = [RunId("00000000000a"), RunId("00000000000b")]
+    await bench.store.create_runs([NewRun(id, "flow", version.id, {}) for id in ids], NOW)
+    await bench.store.register(ANN, "identity", "scheduler", NOW)
+    path = f"/api/v1/events?tasks=none&run={ids[1]}"
+    async with serving(bench) as client, client.stream("GET", path) as response:
+        events = Events(response)
+        await events.next_of("ready")
+        task = Task(TaskKey("extract"), TaskStatus.PENDING, "process")
+        for claimed in (await bench.store.claim_runs(ANN, 5, NOW)).runs:
+            await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, tasks=(task,))], NOW)
+        bench.api.hub.notify()
+        data = (await events.next_of("run"))["data"]
+        assert data["run"]["id"] == ids[1]
+        assert data["counts"] == {"pending": 1}
+        assert "tasks" not in data
+
+
+async def test_a_mark_that_lies_far_back_is_answered_with_a_reset(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "RESET_AFTER", 2)
+    version = await bench.deploy()
+    ids = [RunId(f"00000000000{number}") for number in range(4)]
+    for id in ids:
+        await bench.store.create_runs([NewRun(id, "flow", version.id, {})], NOW)
+    async with serving(bench) as client:
+        for since, kind in (("0", "reset"), ((await bench.store.changes_since("0", 2)).mark, "ready")):
+            async with client.stream("GET", f"/api/v1/events?since={since}") as response:
+                first = await Events(response).next()
+                assert first["event"] == kind
+                assert kind == "ready" or first["id"] == (await bench.store.changes_since(None)).mark

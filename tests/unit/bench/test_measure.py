@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ork.bench.measure import Sample, Target, TaskTimes, Work, latencies, percentile, result_of
+from ork.bench.measure import ResultTarget, Sample, TaskTimes, Work, latencies, percentile, result_of
 from ork.bench.sampling import interleaved
 
-CHAIN = Work("chain", 10, "a floor", (Target(1.7, at_most=True),))
-FANOUT = Work("fanout", 100, "a floor", (Target(0.75),), rate=True)
+CHAIN = Work("chain", 10, "a floor", (ResultTarget(1.7, at_most=True),))
+FANOUT = Work("fanout", 100, "a floor", (ResultTarget(0.75),), rate=True)
 
 
 def test_times_are_judged_by_time_over_floor() -> None:
@@ -26,7 +26,7 @@ def test_a_moment_in_which_the_whole_machine_was_slow_does_not_change_the_ratio(
 
 
 def test_a_target_may_be_set_for_the_rate_itself() -> None:
-    target = Target(10_000, field="tasks_per_second")
+    target = ResultTarget(10_000, field="tasks_per_second")
     work = Work("engine", 1000, "a floor", (target,), rate=True)
     assert result_of(work, [Sample(0.05, 0.01)])["target_met"] is True
     assert result_of(work, [Sample(0.5, 0.01)])["target_met"] is False
@@ -59,7 +59,7 @@ def test_one_value_is_every_percentile() -> None:
 
 def test_a_percentile_can_be_a_target_and_all_targets_count() -> None:
     targets = tuple(
-        Target(limit, at_most=True, field="latency_ms", part=part) for limit, part in ((10, "p50"), (40, "p99"))
+        ResultTarget(limit, at_most=True, field="latency_ms", part=part) for limit, part in ((10, "p50"), (40, "p99"))
     )
     tasks = tuple(TaskTimes(0.001, n / 1000, 1.0) for n in range(1, 51))
     work = Work("latency", 50, "a floor", targets, latency=lambda task: task.started)

@@ -17,8 +17,8 @@ from ork.compile.content import make_version
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus
 from ork.model.workflow import CompiledWorkflow
-from ork.state.marks import number_of, text_of
 from ork.state.records import RunFilter
+from ork.state.rows import number_of, text_of
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
 

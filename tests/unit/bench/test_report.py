@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from ork.bench.measure import Sample, Target, TaskTimes, Work, result_of
+from ork.bench.measure import ResultTarget, Sample, TaskTimes, Work, result_of
 from ork.bench.report import table
 
 
 def test_the_table_has_a_line_for_each_result_and_explains_the_floors() -> None:
     task = TaskTimes(0.001, 0.002, 0.004)
-    chain = Work("chain", 40, "bare forks", (Target(1.7, at_most=True),))
-    cold = Work("cold-help", 0, "bare python", (Target(5, at_most=True),))
+    chain = Work("chain", 40, "bare forks", (ResultTarget(1.7, at_most=True),))
+    cold = Work("cold-help", 0, "bare python", (ResultTarget(5, at_most=True),))
     results = [
         result_of(chain, [Sample(0.8, 0.4, cpu_seconds=0.5, rss_mb=30, statements=700, tasks=(task,))]),
         result_of(cold, [Sample(0.06, 0.02), Sample(0.04, 0.02), Sample(0.08, 0.02)]),

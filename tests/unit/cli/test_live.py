@@ -3,8 +3,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ork.cli.live import MAX_LINES, render
-from ork.cli.paint import plain
-from ork.cli.visible import columns
+from ork.cli.paint import columns, plain
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, TaskStatus

@@ -9,7 +9,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 from ork.cli.report import page as pages
-from ork.cli.report.page import Printed, Report, page
+from ork.cli.report.page import Printed, RunReport, page
 from ork.cli.report.timeline import MOST_ROWS, chosen
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import replaced
@@ -35,7 +35,7 @@ def written(
     names = dict.fromkeys(task.key.name for task in tasks)
     view = view_of([spec(name) for name in names], tasks, status=RunStatus.FAILED, error=HOSTILE)
     view.run = replaced(view.run, params={"q": HOSTILE})
-    return "".join(page(Report(view, attempts, at(10), log)))
+    return "".join(page(RunReport(view, attempts, at(10), log)))
 
 
 class Elements(HTMLParser):
@@ -116,6 +116,6 @@ def test_the_timeline_keeps_what_failed_and_what_took_longest() -> None:
 
 def test_a_run_that_has_not_begun_has_a_page_as_well() -> None:
     view = view_of([spec("a")], [], status=RunStatus.PENDING, started_at=None)
-    text = "".join(page(Report(view, [], START, lambda _key: Printed("", 0))))
+    text = "".join(page(RunReport(view, [], START, lambda _key: Printed("", 0))))
     assert "pending" in text
     assert text.endswith("</html>\n")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ork.cli.visible import columns, shorten, visible, visible_bytes
+from ork.cli.paint import columns, shorten, visible, visible_bytes
 
 
 def test_plain_text_stays_as_it_is() -> None:

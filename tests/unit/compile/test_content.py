@@ -13,6 +13,7 @@ from ork.compile.content import content_hash, from_document, make_version, to_do
 from ork.model.record import replaced
 from ork.model.workflow import (
     Action,
+    Budget,
     Catchup,
     Command,
     CompiledWorkflow,
@@ -108,7 +109,7 @@ def test_the_hash_of_a_known_workflow_is_stable() -> None:
     assert make_version(PLAIN, "/srv/flows").id == "f858455d1b247db4"
 
 
-@pytest.mark.parametrize("model", [TaskSpec, CompiledWorkflow, Param, Schedule])
+@pytest.mark.parametrize("model", [TaskSpec, CompiledWorkflow, Param, Schedule, Budget])
 def test_every_field_of_the_model_is_in_the_document(model: type) -> None:
     from ork.compile import content
 
@@ -117,6 +118,7 @@ def test_every_field_of_the_model_is_in_the_document(model: type) -> None:
         CompiledWorkflow: content._WORKFLOW,
         Param: content._PARAM,
         Schedule: content._SCHEDULE,
+        Budget: content._BUDGET,
     }
     assert set(table[model]) == set(model.__match_args__)
 

@@ -9,7 +9,7 @@ import pytest
 
 from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
 from ork.compile.load import Loaded, load_workflow
-from ork.definition.imports import ParsedImport
+from ork.definition.workflow_file import ParsedImport
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
 

@@ -11,7 +11,7 @@ from ork.definition.project import Project
 from ork.model.infra import IMAGE_ROOT
 from ork.model.record import replaced
 from ork.model.workflow import CompiledWorkflow, PythonCall
-from ork.scheduler.containers import paths_in_place
+from ork.scheduler.specs import paths_in_place
 
 TEXT = b"name: w\ntasks:\n  a: {module: m}\n"
 

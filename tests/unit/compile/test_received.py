@@ -30,6 +30,9 @@ def test_a_received_workflow_equals_the_compiled_one() -> None:
         {"name": 7},
         {"fail_fast": False},  # the compiler leaves out what is so anyhow
         {"surprise": 1},
+        {"budget": {"usd": "5"}},
+        {"budget": {"usd": 0}},
+        {"budget": {"usd": 5, "on_exceed": "alert"}},  # the default
         {"tasks": [{"name": "a"}]},
         {"tasks": "abc"},
         {"tasks": [document()["tasks"][0], document()["tasks"][0]]},

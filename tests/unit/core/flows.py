@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from ork.core import events as ev
+from ork.core.budget import BudgetMeter, BudgetState
 from ork.core.commands import parse_key
-from ork.core.effects import Effect
+from ork.core.cost import PriceList
+from ork.core.effects import Alert, Effect
+from ork.core.launch_groups import granted
 from ork.core.limits import Capacity
 from ork.core.machine import RunMachine
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
@@ -38,12 +41,16 @@ class Play:
     flow: CompiledWorkflow
     now: datetime = START
     effects: list[Effect] = field(default_factory=list)
+    group_size: int = 0  # the largest launch group; 0: each instance is launched alone
+    slots: int = 1000  # what a launch group gets at most
+    prices: PriceList | None = None
 
     def __post_init__(self) -> None:
         self.run = Run(RUN, "flow", VersionId("v"), RunStatus.PENDING, Trigger.MANUAL, {}, START)
         self.rows: dict[TaskKey, Task] = {}
         self.attempts: dict[AttemptKey, Attempt] = {}
-        self.machine = RunMachine(self.flow, self.run)
+        self.alerted_at: datetime | None = None  # when it last exceeded its budget
+        self.machine = RunMachine(self.flow, self.run, group_size=self._group_size, meter=self._meter())
         self.feed(ev.Created())
 
     def feed(self, *events: ev.Event) -> None:
@@ -57,23 +64,40 @@ class Play:
         self.rows |= {task.key: task for task in decided.tasks}
         self.attempts |= {attempt.key: attempt for attempt in decided.attempts}
         self.effects += decided.effects
+        if any(isinstance(effect, Alert) and effect.is_over_budget for effect in decided.effects):
+            self.alerted_at = self.now
 
     def rebuild(self) -> RunMachine:
         active = [a for a in self.attempts.values() if not a.status.is_final]
-        self.machine = RunMachine(self.flow, self.run, self.rows.values(), active)
+        self.machine = RunMachine(self.flow, self.run, self.rows.values(), active, self._group_size, self._meter())
         return self.machine
+
+    def _meter(self) -> BudgetMeter | None:
+        if self.flow.budget is None or self.prices is None:
+            return None
+        state = BudgetState(tuple(self.attempts.values()), self.alerted_at)
+        return BudgetMeter(self.flow.budget, self.flow, self.run, self.prices, state)
+
+    def _group_size(self, _spec: TaskSpec) -> int:
+        return self.group_size
 
     def launch(self, limit: int = 1000, full: tuple[str, ...] = ()) -> list[str]:
         """Admits everything the machine offers; the names launched, in order."""
         capacity = Capacity()
         capacity.exhaust(full)
-        launches = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, capacity)
+        launches = self.machine.offer(limit, lambda key, _spec, _group: (f"ext:{key}", "hash"), self.now, capacity)
         admitted = frozenset(request.attempt.key for request in launches)
+        groups = {request.attempt.group for request in launches if request.attempt.group is not None}
+        parallelism = {group.id: min(self.slots, group.parallelism) for group in groups}
         for request in launches:
             self.rows[request.task.key] = request.task
-            self.attempts[request.attempt.key] = request.attempt
-        self.machine.settle(admitted)
+            self.attempts[request.attempt.key] = granted(request.attempt, parallelism)
+        self.machine.settle(admitted, parallelism)
         return [str(request.task.key) for request in launches]
+
+    def start(self, name: str) -> None:
+        key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt
+        self.feed(ev.Started(key, number, 1, self.now))
 
     def succeed(self, name: str, output: str | None = None) -> None:
         key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt

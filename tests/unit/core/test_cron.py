@@ -10,7 +10,17 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ork.core.cron import Due, due_times, first_fire, jitter_of, next_fire_time, next_fire_times, times_between
+from ork.core.cron import (
+    Due,
+    due_times,
+    first_fire,
+    jitter_of,
+    moved_times,
+    next_fire_time,
+    next_fire_times,
+    repeated_times,
+    times_between,
+)
 from ork.errors import UsageError
 from ork.model.workflow import Catchup, Schedule
 
@@ -187,3 +197,31 @@ def test_a_schedule_deployed_between_its_time_and_its_jitter_still_fires_today()
     assert first_fire(schedule, "a", at_two + timedelta(seconds=1)) == at_two + delay
     assert first_fire(Schedule("0 2 * * *", enabled=False), "a", at_two) is None
     assert first_fire(None, "a", at_two) is None
+
+
+YEAR = utc(2026, 1, 1), utc(2027, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("cron", "skipped", "repeated"),
+    [
+        ("30 2 * * *", [("2026-03-29T02:30:00", "01:00")], [("2026-10-25T02:30:00", ["00:30"])]),
+        # With seconds, a time is taken as it is: it does not fire, or fires twice.
+        ("0 30 2 * * *", [("2026-03-29T02:30:00", None)], [("2026-10-25T02:30:00", ["00:30", "01:30"])]),
+        ("30 4 * * *", [], []),
+        ("*/30 2 * * *", [("2026-03-29T02:00:00", None), ("2026-03-29T02:30:00", None)],
+         [("2026-10-25T02:00:00", ["00:00", "01:00"]), ("2026-10-25T02:30:00", ["00:30", "01:30"])]),
+        # Every hour is every hour of real time.
+        ("0 * * * *", [], []),
+        ("*/20 * * * *", [], []),
+    ],
+)  # fmt: skip
+def test_times_that_clock_changes_skip_or_repeat(
+    cron: str, skipped: list[tuple[str, str | None]], repeated: list[tuple[str, list[str]]]
+) -> None:
+    schedule = Schedule(cron, "Europe/Prague")
+    moved = moved_times(schedule, *YEAR)
+    assert [(each.local.isoformat(), each.instead and f"{each.instead:%H:%M}") for each in moved] == skipped
+    twice = repeated_times(schedule, *YEAR)
+    assert [(each.local.isoformat(), [f"{time:%H:%M}" for time in each.fires]) for each in twice] == repeated
+    assert moved_times(Schedule(cron), *YEAR) == repeated_times(Schedule(cron), *YEAR) == ()

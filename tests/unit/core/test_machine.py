@@ -43,7 +43,7 @@ def test_independent_tasks_are_offered_together_by_priority_then_as_written() ->
 
 def test_a_launch_that_was_not_admitted_stays_ready() -> None:
     play = Play(workflow(spec("a"), spec("b")))
-    launches = play.machine.offer(10, lambda key, _: (str(key), "h"), play.now)
+    launches = play.machine.offer(10, lambda key, _spec, _group: (str(key), "h"), play.now)
     assert len(launches) == 2
     play.machine.settle(frozenset([launches[1].attempt.key]))
     assert play.machine.tasks[TaskKey("a")].status is TaskStatus.PENDING

@@ -30,7 +30,9 @@ def load(task: str, workers: str = WORKERS, more: str = "") -> Loaded:
     configs, problems = load_workers(workers.encode())
     assert problems == ()
     text = f"name: w\n{more}tasks:\n  a:\n    {task}\n"
-    return load_workflow(text.encode(), "w.yaml", read={}.get, project=Project(workers=configs))
+    return load_workflow(
+        text.encode(), "w.yaml", read={}.get, project=Project(workers=configs, found_secrets=frozenset())
+    )
 
 
 def spec_of(task: str, more: str = "") -> TaskSpec:
@@ -174,7 +176,7 @@ def test_a_task_runs_with_the_config_it_names_else_with_the_default_if_that_fits
         ("image: x\n    worker: hevy", "ORK606", "no worker config `hevy`"),
         ("command: x\n    worker: heavy", "ORK606", "is for docker"),
         ("image: x\n    worker: here", "ORK606", "is for local"),
-        ("image: x\n    worker: cloud", "ORK606", "is for cloudrun"),
+        ("image: x\n    worker: cloud", "ORK613", "needs a project and a region"),
         ("image: x\n    resources: {memory: 1Gi}", "ORK607", "asks for 1Gi, more than the 512Mi"),
         ("image: x\n    resources: {cpu: 2}", "ORK607", "asks for 2 processors, more than the 1 of"),
     ],

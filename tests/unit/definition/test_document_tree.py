@@ -6,7 +6,7 @@ from typing import Any
 
 from ork.compile.load import Loaded, load_tree
 from ork.definition.document_tree import document_tree
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 
 SOURCE = """\
 from ork import Workflow, ref
@@ -24,7 +24,7 @@ etl.command("say", ["echo", "a", dict(ref="params.c")], depends_on=("extract", "
 
 
 def loaded(document: dict[str, Any], lines: dict[str, int]) -> Loaded:
-    report = Report("flow.py", SOURCE)
+    report = ProblemReport("flow.py", SOURCE)
     return load_tree(document_tree(document, SOURCE, 3, lines), report, read=None)
 
 
@@ -88,6 +88,6 @@ def test_numbers_that_json_cannot_carry_are_refused() -> None:
 
 def test_a_source_that_is_no_python_still_has_lines() -> None:
     document = {"name": "etl", "tasks": {"a": {"command": "x | y"}}}
-    report = Report("flow.py", "a (\n  b ]\n")
+    report = ProblemReport("flow.py", "a (\n  b ]\n")
     found = load_tree(document_tree(document, "a (\n  b ]\n", 1, {"a": 2}), report, read=None)
     assert [(p.code, p.line, p.column) for p in found.problems] == [("ORK117", 2, 3)]

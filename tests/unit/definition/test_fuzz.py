@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ork.compile.content import from_document, to_document
 from ork.compile.load import load_workflow
-from ork.definition.problems import render_concise, render_full, render_github, render_json
+from ork.definition.problems import render_concise, render_full, render_github, to_json
 from ork.definition.project_file import load_project
 
 VALID = b"""\
@@ -37,7 +39,7 @@ def judge(data: bytes, python: bytes = PYTHON) -> None:
         assert render_full(problem)
         assert render_concise(problem)
         assert render_github(problem)
-        assert render_json(problem)
+        assert json.dumps(to_json(problem))
     if loaded.workflow is not None:
         assert all(task.executor for task in loaded.workflow.tasks)
         assert from_document(to_document(loaded.workflow)) == loaded.workflow

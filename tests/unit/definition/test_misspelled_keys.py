@@ -18,6 +18,8 @@ from ork.definition.project_file import load_project
         ("name: w\ntasks: {a: {approval: {mesage: x}}}", "did you mean `message`?"),
         ("name: w\ntask: {a: {command: x}}", "did you mean `tasks`?"),
         ("nam: w\ntasks: {a: {command: x}}", "did you mean `name`?"),
+        ("name: w\nbudgt: {usd: 5}\ntasks: {a: {command: x}}", "did you mean `budget`?"),
+        ("name: w\nbudget: {usd: 5, on_exced: alert}\ntasks: {a: {command: x}}", "did you mean `on_exceed`?"),
         ("name: w\nschedule: {cro: 0 2 * * *}\ntasks: {a: {command: x}}", "did you mean `cron`?"),
     ],
 )

@@ -66,3 +66,9 @@ def test_a_mistake_has_its_code_and_its_place(data: bytes, code: str, line: int,
 
 def test_a_comment_alone_is_no_mistake() -> None:
     assert load_project(b"# nothing yet\n") == (Project(alerts={}), ())
+
+
+@pytest.mark.parametrize("gcp", ["{project: a/b, region: europe-west1}", "{project: my-project, region: no where}"])
+def test_a_project_or_region_that_cannot_be_one_is_refused(gcp: str) -> None:
+    _, problems = load_project(f"gcp: {gcp}".encode(), "ork.yaml")
+    assert [problem.code for problem in problems] == ["ORK105"]

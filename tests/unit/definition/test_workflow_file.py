@@ -9,10 +9,12 @@ import pytest
 
 from ork.compile.load import load_workflow
 from ork.model.workflow import (
+    Budget,
     Catchup,
     Command,
     CompiledWorkflow,
     Const,
+    OnExceed,
     Param,
     ParamType,
     PythonCall,
@@ -52,6 +54,7 @@ def test_a_full_workflow_means_what_it_says() -> None:
         max_active_runs: 1
         fail_fast: true
         alerts: [ops]
+        budget: {usd: 2.5, on_exceed: cancel}
         tasks:
           extract:
             executor: python
@@ -81,6 +84,7 @@ def test_a_full_workflow_means_what_it_says() -> None:
         max_active_runs=1,
         fail_fast=True,
         alerts=("ops",),
+        budget=Budget(2.5, OnExceed.CANCEL),
         tasks=(
             TaskSpec(
                 "extract",

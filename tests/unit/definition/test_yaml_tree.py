@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ork.definition.nodes import Node, scalar_value
-from ork.definition.report import Report
+from ork.definition.report import ProblemReport
 from ork.definition.yaml_tree import parse_yaml
 
 
 def tree_of(text: str) -> Node:
-    report = Report("f")
+    report = ProblemReport("f")
     root = parse_yaml(text.encode(), report)
     assert report.is_clean
     assert root is not None
@@ -58,13 +58,13 @@ def test_positions_count_characters_not_bytes() -> None:
 
 
 def test_a_byte_order_mark_changes_no_position() -> None:
-    root = parse_yaml(b"\xef\xbb\xbfa: 1\n", Report("f"))
+    root = parse_yaml(b"\xef\xbb\xbfa: 1\n", ProblemReport("f"))
     assert root is not None
     assert root.value[0].column == 0
 
 
 def test_windows_line_ends_change_no_position() -> None:
-    report = Report("f")
+    report = ProblemReport("f")
     parse_yaml(b"a: 1\r\nb: &x 2\r\n", report)
     (problem,) = report.problems()
     assert (problem.line, problem.column, problem.source_line) == (2, 4, "b: &x 2")
@@ -76,7 +76,7 @@ def test_keys_and_values_come_in_the_order_written() -> None:
 
 def test_a_file_with_too_many_values_is_given_up_where_the_limit_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ork.definition.yaml_tree.MAX_EVENTS", 50)
-    report = Report("f")
+    report = ProblemReport("f")
     assert parse_yaml(b"name: [" + b"x," * 100 + b"]", report) is None
     (problem,) = report.problems()
     assert (problem.code, problem.line, problem.column) == ("ORK111", 1, 100)

@@ -14,7 +14,7 @@ import pytest
 
 from ork.errors import AnswerLostError, EngineUnreachableError
 from ork.executors.docker.address import engine_address
-from ork.executors.docker.calls import Calls
+from ork.executors.docker.calls import EngineCalls
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.frames import unframed
 
@@ -30,7 +30,7 @@ async def told(folder: Path, answer: bytes, *, limit: int = 1000) -> tuple[int, 
         writer.close()
 
     server = await asyncio.start_unix_server(serve, str(folder / "s"))
-    async with server, await Calls(engine_address(f"unix://{folder}/s"))._send("GET", "/") as found:
+    async with server, await EngineCalls(engine_address(f"unix://{folder}/s"))._send("GET", "/") as found:
         return found.status, await found.read(limit)
 
 

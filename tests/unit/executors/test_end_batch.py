@@ -6,10 +6,9 @@ import asyncio
 import socket
 from typing import Any
 
-from ork.executors.end_batch import MANY, EndBatch
 from ork.executors.fork_servers import ForkServers
 from ork.executors.worker_handle import WorkerHandle
-from ork.executors.worker_pool import WorkerPool
+from ork.executors.worker_pool import MANY, EndBatch, WorkerPool
 
 
 def test_what_was_heard_is_told_in_its_order_without_anybody_asking() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ork.executors.executor import LaunchOrder
-from ork.executors.local_python import InterpreterError, interpreter_for
+from ork.executors.local_worker import InterpreterError, interpreter_for
 from ork.executors.status_socket import StatusSocket
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus

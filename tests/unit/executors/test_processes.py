@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from ork.executors import processes
-from ork.executors.processes import Process, family, identity, is_provably_dead, watch_death
+from ork.executors.processes import ProcessEntry, family, identity, is_provably_dead, watch_death
 
 
 @pytest.fixture
@@ -77,13 +77,13 @@ def test_signals_reach_exactly_the_named_process(sleeper: subprocess.Popen[bytes
 
 def test_a_family_is_the_marked_and_all_below_them() -> None:
     table = [
-        Process(1, 0, 1, None),
-        Process(10, 1, 1, "a"),
-        Process(11, 10, 1, None),
-        Process(12, 11, 1, None),
-        Process(13, 1, 1, "a"),
-        Process(20, 1, 1, "b"),
-        Process(21, 20, 1, None),
+        ProcessEntry(1, 0, 1, None),
+        ProcessEntry(10, 1, 1, "a"),
+        ProcessEntry(11, 10, 1, None),
+        ProcessEntry(12, 11, 1, None),
+        ProcessEntry(13, 1, 1, "a"),
+        ProcessEntry(20, 1, 1, "b"),
+        ProcessEntry(21, 20, 1, None),
     ]
     assert sorted(process.pid for process in family(table, "a")) == [10, 11, 12, 13]
     assert family(table, "c") == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ork.compile.load import Loaded, load_workflow
-from ork.locations.check import check_types
+from ork.locations.files import check_types
 
 
 def checked(root: Path, tasks: str, *, strict: bool = False, interpreter: str | None = sys.executable) -> Loaded:

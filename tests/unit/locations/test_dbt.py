@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ork.compile.dbt import ImportFailedError
-from ork.definition.imports import ParsedImport
 from ork.definition.nodes import Kind, Node
+from ork.definition.workflow_file import ParsedImport
 from ork.locations.dbt import DbtProjects
 
 NODE = Node(Kind.MAP, (), 0, 0, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ork.model.sealed import SealError, is_sealed, redacted_params, seal, seal_params, unseal
+from ork.model.secret import SealError, is_sealed, redacted_params, seal, seal_params, unseal
 from ork.model.workflow import CompiledWorkflow, Param
 
 KEY = bytes(range(32))

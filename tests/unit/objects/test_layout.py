@@ -5,20 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.objects.layout import attempt_stem, document_parts, log_key, of_spec, parts_of, run_folder, spec_key
+from ork.objects.layout import attempt_stem, log_key, parts_of, run_folder
 
 
 @pytest.mark.parametrize(("task", "index", "number"), [("a", None, 1), ("a.b-1.2", 17, 3), ("_x.0.1", 0, 12)])
 def test_a_key_tells_what_it_was_made_of(task: str, index: int | None, number: int) -> None:
     key = log_key(attempt_stem(AttemptKey(RunId("run1"), TaskKey(task, index), number)))
     assert parts_of(key) == ("run1", task, str(index or 0), str(number), "log")
-
-
-@pytest.mark.parametrize(("task", "index"), [("a", None), ("a.b-1.2", 17), ("_x.0.1", 0)])
-def test_of_a_spec_s_key_the_same_is_told_with_fewer_steps(task: str, index: int | None) -> None:
-    key = spec_key(attempt_stem(AttemptKey(RunId("run1"), TaskKey(task, index), 1)))
-    assert document_parts(key) == (*(of_spec(key) or ()), "spec.json")
-    assert of_spec(f"runs/{key}") is None
 
 
 @pytest.mark.parametrize(

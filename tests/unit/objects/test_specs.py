@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ork.objects import specs
-from ork.objects.documents import entries, open_signed, seal, sign, token_hash
-from ork.objects.specs import joined, read_sent
+from ork.objects import documents
+from ork.objects.documents import entries, joined, open_signed, read_sent, seal, sign, token_hash
 
 SECRET = token_hash("token")
 
@@ -47,7 +46,7 @@ def test_what_was_alike_is_no_more_when_it_changes() -> None:
 
 def test_what_is_alike_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read_sent(spec("a/1", root="here"))
-    monkeypatch.delattr(specs, "_learn")
+    monkeypatch.delattr(documents, "_learn")
     assert said(spec("a/2", root="here"))["root"] == "here"
 
 

@@ -8,7 +8,7 @@ from ork.core.liveness import LivenessTimeouts
 from ork.model.record import replaced
 from ork.model.workflow import Command, Const, TaskSpec
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.watched import Watched, look_by_next_tick
+from ork.scheduler.watchlist import Watched, look_by_next_tick
 from tests.conformance.state_samples import attempt
 
 NOW = 10_000.0

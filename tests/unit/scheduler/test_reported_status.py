@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ork.model.status import Status
-from ork.model.task import InlineOutput
+from ork.model.task import InlineOutput, Status
 from ork.objects import documents
 from ork.telemetry import TelemetryEvent
 from tests.unit.core.flows import spec, workflow

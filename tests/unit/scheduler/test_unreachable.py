@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.executors.executor import ExecutorTraits
+from ork.executors.executor import CLOUD_RUN_TRAITS, ExecutorTraits
 from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus
@@ -17,9 +17,10 @@ from .bench_top import BenchTop
 STALE, FENCE = 60.0, 45.0
 
 
-def running(task: TaskSpec, **options: object) -> tuple[BenchTop, RunId]:
+def running(task: TaskSpec, traits: ExecutorTraits | None = None, **options: object) -> tuple[BenchTop, RunId]:
     """An attempt that has written its first heartbeat, and whose machine answers no more."""
     top = BenchTop(workflow(task), **options)
+    top.executor.traits = traits or top.executor.traits
     run = top.create()
     top.step(2)
     top.win_gate(task.name)
@@ -68,6 +69,18 @@ def test_a_worker_with_a_longer_fence_is_waited_for_longer() -> None:
     assert len(attempts(top, run)) == 1
     let_pass(top, 300 - FENCE)
     assert len(attempts(top, run)) == 2
+
+
+def test_where_the_platform_confirms_deaths_workers_go_on_without_heartbeats_for_ten_minutes() -> None:
+    top, run = running(spec("a", retries=1), CLOUD_RUN_TRAITS)
+    let_pass(top, STALE + 600 - 10)
+    assert len(attempts(top, run)) == 1
+    let_pass(top, 20)
+    assert len(attempts(top, run)) == 2
+    top, run = running(spec("a", retries=1), CLOUD_RUN_TRAITS)
+    top.executor.is_reachable = True  # its execution runs: that counts as a heartbeat
+    let_pass(top, 10 * (STALE + 600), by=30)
+    assert len(attempts(top, run)) == 1
 
 
 def test_a_heartbeat_begins_the_count_anew() -> None:

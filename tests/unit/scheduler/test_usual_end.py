@@ -10,11 +10,10 @@ import pytest
 
 from ork.errors import DocumentError
 from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.model.status import Status
-from ork.model.task import Attempt, AttemptStatus
+from ork.model.task import Attempt, AttemptStatus, Status
 from ork.model.workflow import CompiledWorkflow, Isolation, PythonCall, TaskSpec
 from ork.objects.documents import DOCUMENT_LIMIT, sign, token_hash
-from ork.scheduler import reading
+from ork.scheduler import statuses
 from tests.unit.scheduler.bench_top import BenchTop
 
 KEY = AttemptKey(RunId("r"), TaskKey("a.b", 3), 2)
@@ -67,12 +66,12 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_usual_success", None)
+    monkeypatch.setattr(statuses, "_usual_success", None)
 
 
 def said(data: bytes) -> Status | str:
     try:
-        return reading.checked_status(data, ATTEMPT)
+        return statuses.checked_status(data, ATTEMPT)
     except DocumentError as error:
         return error.message
 
@@ -96,22 +95,22 @@ def texts(document: dict[str, Any]) -> list[bytes]:
 @pytest.mark.parametrize("document", [*USUAL, *OTHERS])
 def test_it_says_what_it_says_when_it_is_decode(document: dict[str, Any]) -> None:
     closely = [said(data) for data in texts(document)]
-    reading.expect_many()
+    statuses.expect_many()
     assert [said(data) for data in texts(document)] == closely
 
 
 @pytest.mark.parametrize("document", USUAL)
 def test_what_workers_write_is_read_in_this_way(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    reading.expect_many()
-    monkeypatch.setattr(reading, "_decode", None)
+    statuses.expect_many()
+    monkeypatch.setattr(statuses, "_decode", None)
     assert isinstance(said(sign(document, HASH)), Status)
 
 
 @pytest.mark.parametrize("isolation", [Isolation.FORK, Isolation.SHARED])
 def test_many_are_expected_where_tasks_share_a_process(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_usual_success", None)
+    monkeypatch.setattr(statuses, "_usual_success", None)
     top = BenchTop(CompiledWorkflow("flow", (TaskSpec("a", "process", PythonCall("a.py", None), isolation=isolation),)))
     top.create()
     top.step(3)
     assert len(top.executor.started) == 1
-    assert (reading._usual_success is not None) == (isolation is Isolation.SHARED)
+    assert (statuses._usual_success is not None) == (isolation is Isolation.SHARED)

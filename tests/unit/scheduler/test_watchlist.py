@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
-from ork.scheduler.watched import Watched
-from ork.scheduler.watchlist import FEW, Watchlist
+from ork.scheduler.watchlist import FEW, Watched, Watchlist
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

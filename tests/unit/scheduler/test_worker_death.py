@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from ork.executors.executor import Presence
+from ork.model.task import Attempt
 from tests.unit.core.flows import spec, workflow
 
 from .bench_top import BenchTop
@@ -36,3 +40,27 @@ def test_a_heartbeat_of_a_living_worker_ends_nothing() -> None:
     top.step(3)
     assert top.statuses(run) == {"a": "running"}
     assert top.executor.stopped == []
+
+
+def test_a_worker_that_wins_its_gate_just_after_it_seemed_to_be_gone_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A platform may start a worker whose start seemed to fail. The executor is asked again once the gate is won."""
+    top = BenchTop(workflow(spec("a")))
+    run = top.create()
+    top.step(2)
+    find, key = top.executor.find, top.order("a").attempt.key
+
+    async def late(attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        found = await find(attempts)
+        if top.win_gate("a"):
+            top.executor.alive.add(key)
+        return found
+
+    monkeypatch.setattr(top.executor, "find", late)
+    top.die("a")
+    top.step(4)
+    (attempt,) = top.do(top.store.list_attempts(run))
+    assert attempt.closing is None
+    assert top.executor.stopped == []
+    top.say("a", "success", 1, exit_code=0)
+    top.step(2)
+    assert top.statuses(run) == {"a": "success"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ork.state.migrations import load_migrations
 from ork.state.postgres import schema as postgres
+from ork.state.sql import load_migrations
 from ork.state.sqlite import schema as sqlite
 
 

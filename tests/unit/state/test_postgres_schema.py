@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from ork.errors import StoreError
-from ork.state.migrations import Migration, SchemaStatus
+from ork.state.sql import Migration, SchemaStatus
 from tests.postgres import Server, server_or_skip
 
 KILLED_BEFORE = """
 import asyncio, os, re, signal, sys
 import asyncpg
-from ork.state.migrations import Migration, load_migrations
+from ork.state.sql import Migration, load_migrations
 from ork.state.postgres import schema
 
 async def main():

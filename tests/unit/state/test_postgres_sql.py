@@ -101,8 +101,8 @@ WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
     "pending_commands": (("r5",), "commands_waiting"),
     "count_active": ((), "attempts_active"),
     "holders": ((None, None, 5), "attempts_active"),
-    "list_runs_by_status": ((["success", "failed"], None, "", 20), "runs_by_status"),
-    "list_runs_by_workflow": ((["success", "failed"], None, "", 20, "flow3"), "runs_by_workflow"),
+    "list_runs_by_status": ((["success", "failed"], None, "", 20, None), "runs_by_status"),
+    "list_runs_by_workflow": ((["success", "failed"], None, "", 20, None, "flow3"), "runs_by_workflow"),
     "last_runs": ((["flow1", "flow2"], ["success", "failed"]), "runs_by_workflow"),
     "tasks_of_run": (("r5", -2, -2, None, None, 10), "tasks_pkey"),
     "tasks_changed_since": (("r5", -2, -2, None, None, 10, 1), "task_changes_pkey"),
@@ -157,7 +157,7 @@ IN_FUNCTIONS: dict[str, tuple[tuple[Any, ...], set[str]]] = {
     ),
     "commit_step": (
         ("ann", ["r25", "r26"], [1, 1], ["r26"], [RUN], [("r26", False, False)], [TASK], [ATTEMPT], [ADDED], [MOVED],
-         None, None, None, [LAUNCHED], ["*"], None, [("run", "r25", None, None, None)], ["r25"], NOW, None, 1, "me"),
+         None, None, None, [LAUNCHED], [("g", 0, 1)], ["*"], None, [("run", "r25", None, None, None)], ["r25"], NOW, None, 1, "me"),
         {"runs_pkey", "tasks_pkey", "attempts_pkey", "commands_waiting", "attempts_active", "runs_by_workflow", "alerts_of_run"},
     ),
 }  # fmt: skip

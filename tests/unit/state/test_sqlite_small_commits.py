@@ -103,8 +103,8 @@ def test_a_handle_that_reads_at_the_same_time_is_waited_for_beside_the_loop(tmp_
     async def run() -> None:
         async with opened(tmp_path) as store:
             claimed = await owned_run(store)
-            reading, gate = asyncio.create_task(store._do(lambda _db: gate_is_open.wait(10))), asyncio.sleep(0.02)
-            await gate
+            reading = asyncio.create_task(store._do(lambda _db: (is_reading.set(), gate_is_open.wait(60))))
+            assert await asyncio.to_thread(is_reading.wait, 60)
             work = asyncio.create_task(threads_of_a_commit(store, claimed))
             await asyncio.sleep(0.02)
             assert not work.done()
@@ -112,5 +112,5 @@ def test_a_handle_that_reads_at_the_same_time_is_waited_for_beside_the_loop(tmp_
             await reading
             assert threading.get_ident() not in await work
 
-    gate_is_open = threading.Event()
+    is_reading, gate_is_open = threading.Event(), threading.Event()
     asyncio.run(run())

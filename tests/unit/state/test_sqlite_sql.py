@@ -60,8 +60,11 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
         ("count_active", "COVERING INDEX attempts_active"),
         ("holders", "INDEX attempts_active"),
         ("settle_run", "INDEX attempts_active (run_id=?)"),
-        ("list_runs_by_status", "INDEX runs_by_status (status=? AND (created_at,id)<(?,?))"),
-        ("list_runs_by_workflow", "INDEX runs_by_workflow (workflow=? AND status=? AND (created_at,id)<(?,?))"),
+        ("list_runs_by_status", "INDEX runs_by_status (status=? AND created_at>? AND (created_at,id)<(?,?))"),
+        (
+            "list_runs_by_workflow",
+            "INDEX runs_by_workflow (workflow=? AND status=? AND created_at>? AND (created_at,id)<(?,?))",
+        ),
         ("tasks_changed_since", "INDEX tasks_changed (run_id=? AND changed>?)"),
         ("find_by_key", "INDEX runs_key (workflow=? AND key=?)"),
         ("find_by_slot", "INDEX runs_slot (workflow=? AND scheduled_for=?)"),

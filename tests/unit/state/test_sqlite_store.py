@@ -350,7 +350,7 @@ def test_a_commit_of_another_process_wakes_who_waits(
     tmp_path: Path, tests_on_path: dict[str, str], monkeypatch
 ) -> None:
     # So long between looks that only the datagram can have brought the news.
-    monkeypatch.setattr("ork.state.sqlite.waiting.LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr("ork.state.sqlite.wake.LOOK_SECONDS", 3600.0)
     path = tmp_path / ("long" * 40) / "ork.db"
 
     async def scene() -> bool:

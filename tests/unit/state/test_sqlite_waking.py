@@ -54,7 +54,7 @@ def test_a_listener_that_does_not_listen_holds_nobody_up(tmp_path: Path) -> None
 
 
 def test_a_lost_datagram_costs_time_and_not_the_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ork.state.sqlite.waiting.LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("ork.state.sqlite.wake.LOOK_SECONDS", 0.02)
 
     async def scene() -> bool:
         here, there = SqliteStore(tmp_path / "ork.db"), SqliteStore(tmp_path / "ork.db")
@@ -72,8 +72,8 @@ def test_a_lost_datagram_costs_time_and_not_the_news(tmp_path: Path, monkeypatch
 
 
 def test_waiting_runs_no_statement_while_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ork.state.sqlite.waiting.LOOK_SECONDS", 0.001)
-    monkeypatch.setattr("ork.state.sqlite.waiting._CLOCK_GRAIN_NS", 0)
+    monkeypatch.setattr("ork.state.sqlite.wake.LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("ork.state.sqlite.wake._CLOCK_GRAIN_NS", 0)
     looks: list[object] = []
 
     async def scene() -> tuple[int, int]:
@@ -95,7 +95,7 @@ def test_waiting_runs_no_statement_while_nothing_happens(tmp_path: Path, monkeyp
 
 def test_a_write_within_the_grain_of_the_files_clock_is_looked_at_again(tmp_path: Path, monkeypatch) -> None:
     """The log's time need not move when two writes come close together, so a fresh time is not believed."""
-    monkeypatch.setattr("ork.state.sqlite.waiting.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("ork.state.sqlite.wake.LOOK_SECONDS", 0.0)
 
     async def scene() -> None:
         store = SqliteStore(tmp_path / "ork.db")

@@ -32,7 +32,7 @@ def view_of(
     **fields: Any,
 ) -> RunView:
     """A view of run `7f3k…`, started at 0 s and, if it is final, finished at 0.5 s."""
-    workflow_fields = {key: fields.pop(key) for key in ("max_active_runs",) if key in fields}
+    workflow_fields = {key: fields.pop(key) for key in ("max_active_runs", "budget") if key in fields}
     version = Version(VersionId("v1"), CompiledWorkflow(name, tuple(specs), **workflow_fields), "/project")
     fields = {"started_at": START, "finished_at": at(0.5) if status.is_final else None} | fields
     run = Run(RunId("7f3kaaaaaaaa"), name, VersionId("v1"), status, Trigger.MANUAL, {}, created_at=START, **fields)

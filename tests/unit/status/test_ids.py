@@ -10,7 +10,7 @@ from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import NewRun
 from ork.state.sqlite import SqliteStore
-from ork.status.ids import Target, parse_target, pick_tasks, resolve_run, short_id
+from ork.status.ids import RunTarget, parse_target, pick_tasks, resolve_run, short_id
 from tests.unit.status.sample_runs import START, spec, view_of
 
 T = TypeVar("T")
@@ -35,14 +35,14 @@ def create(store: SqliteStore, *ids: str) -> None:
 @pytest.mark.parametrize(
     ("words", "target"),
     [
-        (("7f3k",), Target("7f3k")),
-        (("7f3k", "load"), Target("7f3k", "load")),
-        (("7f3k/load",), Target("7f3k", "load")),
-        (("7f3k/load[3]",), Target("7f3k", "load", 3)),
-        (("@last", "load[0]"), Target("@last", "load", 0)),
+        (("7f3k",), RunTarget("7f3k")),
+        (("7f3k", "load"), RunTarget("7f3k", "load")),
+        (("7f3k/load",), RunTarget("7f3k", "load")),
+        (("7f3k/load[3]",), RunTarget("7f3k", "load", 3)),
+        (("@last", "load[0]"), RunTarget("@last", "load", 0)),
     ],
 )
-def test_a_run_and_a_task_can_be_named_in_every_way(words: tuple[str, ...], target: Target) -> None:
+def test_a_run_and_a_task_can_be_named_in_every_way(words: tuple[str, ...], target: RunTarget) -> None:
     assert parse_target(*words) == target
 
 
@@ -87,14 +87,14 @@ def test_printed_ids_are_as_short_as_they_can_be_and_at_least_four(store: Sqlite
 
 def test_tasks_are_picked_by_name_and_instance() -> None:
     keys = [TaskKey("a"), TaskKey("b", 0), TaskKey("b", 1)]
-    assert pick_tasks(keys, Target("r")) == keys
-    assert pick_tasks(keys, Target("r", "b")) == keys[1:]
-    assert pick_tasks(keys, Target("r", "b", 1)) == keys[2:]
+    assert pick_tasks(keys, RunTarget("r")) == keys
+    assert pick_tasks(keys, RunTarget("r", "b")) == keys[1:]
+    assert pick_tasks(keys, RunTarget("r", "b", 1)) == keys[2:]
     with pytest.raises(NotFoundError, match=r"b\[7\]"):
-        pick_tasks(keys, Target("r", "b", 7))
+        pick_tasks(keys, RunTarget("r", "b", 7))
 
 
 def test_a_mistyped_task_is_answered_with_a_suggestion() -> None:
     with pytest.raises(NotFoundError) as caught:
-        pick_tasks([TaskKey("transform")], Target("r", "transfrom"))
+        pick_tasks([TaskKey("transform")], RunTarget("r", "transfrom"))
     assert caught.value.hint == "did you mean `transform`?"

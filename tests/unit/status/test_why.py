@@ -8,7 +8,7 @@ from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
-from ork.model.workflow import Approval, NotBy, OnUnreachable, Rate, TaskSpec
+from ork.model.workflow import Approval, Budget, NotBy, OnExceed, OnUnreachable, Rate, TaskSpec
 from ork.state.records import LimitUse
 from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
@@ -277,3 +277,11 @@ def test_a_moment_that_has_passed_is_not_told_as_one_to_come() -> None:
     late = {"beats": {TaskKey("load"): at(-20)}}
     assert "it counts as over when a scheduler looks at it" in why_unreachable({}, schedulers=(), **late)
     assert "the scheduler ends it soon" in why_unreachable({}, **late)
+
+
+def test_a_run_that_exceeded_its_budget_and_continues() -> None:
+    view = view_of([spec("a")], [running("a")], budget=Budget(5.0))
+    lines = why_run(snapshot([], view=view, over_budget_at=at(4)))
+    assert "exceeded its budget of $5.00 6s ago (`ork cost 7f3k`)" in lines
+    cancelled = view_of([spec("a")], [running("a")], budget=Budget(5.0, OnExceed.CANCEL))
+    assert not any("exceeded" in line for line in why_run(snapshot([], view=cancelled, over_budget_at=at(4))))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
-from ork.executors.executor import LaunchOrder
+from ork.executors.executor import GroupOrder, LaunchOrder
 from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.model.task import Attempt, AttemptStatus
+from ork.model.task import Attempt, AttemptStatus, GroupPlace
 from ork.objects import documents
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
 from ork.testing.executor import ScriptedExecutor
-from ork.testing.faults import FaultRates, Faults, Process
+from ork.testing.faults import FaultRates, Faults, SimulatedProcess
 from ork.testing.kernel import Kernel
 from ork.testing.objects import MemoryObjects
+from ork.testing.platform import NO_GROUPS, Platform
 
 
 class Witness:
@@ -22,18 +23,23 @@ class Witness:
 
     def __init__(self) -> None:
         self.events: list[tuple[str, int]] = []
+        self.started: list[AttemptKey] = []
+        self.running: set[AttemptKey] = set()
 
     def launched(self, attempt: AttemptKey) -> None:
         self.events.append(("launched", attempt.number))
 
     def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None:
         self.events.append(("started", attempt.number))
+        self.started.append(attempt)
+        self.running.add(attempt)
 
     def user_code_went_on(self, attempt: AttemptKey) -> None:
         return
 
     def user_code_ended(self, attempt: AttemptKey) -> None:
         self.events.append(("ended", attempt.number))
+        self.running.discard(attempt)
 
     def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None:
         return
@@ -46,24 +52,39 @@ class Witness:
 
 
 class Stage:
-    def __init__(self, *, seed: int = 0, timeout: float | None = None, **rates: float) -> None:
+    def __init__(
+        self, *, seed: int = 0, timeout: float | None = None, platform: Platform = NO_GROUPS, **rates: float
+    ) -> None:
         self.kernel = Kernel(seed)
         self.faults = Faults(seed, self.kernel, FaultRates(**rates))  # type: ignore[arg-type]
         self.objects = MemoryObjects(self.kernel.now)
         self.witness = Witness()
-        self.cluster = Cluster(seed, self.kernel, self.faults, self.objects, self.witness, machines=1)
-        process = Process("p", self.kernel, self.faults)
+        self.cluster = Cluster(
+            seed, self.kernel, self.faults, self.objects, self.witness, machines=1, platform=platform
+        )
+        process = SimulatedProcess("p", self.kernel, self.faults)
         self.executor = ScriptedExecutor("sim", self.cluster, self.cluster.machines[0], process)
         self.news: list[AttemptKey] = []
         self._timeout = timeout
 
     def order(self, number: int = 1) -> LaunchOrder:
         """An attempt whose signed spec is in the object store."""
-        key = AttemptKey(RunId("run"), TaskKey("task"), number)
-        token = documents.derive_token(b"key", str(key))
+        return self._order(AttemptKey(RunId("run"), TaskKey("task"), number), b"key")
+
+    def group(self, size: int, parallelism: int) -> GroupOrder:
+        """Attempts of one task, as a scheduler orders them to be started together."""
+        keys = [AttemptKey(RunId("run"), TaskKey("task", index), 1) for index in range(size)]
+        id = str(keys[0])
+        secret = documents.group_key(b"key", id)
+        places = [GroupPlace(id, index, parallelism) for index in range(size)]
+        orders = [self._order(key, secret, place) for key, place in zip(keys, places, strict=True)]
+        return GroupOrder(id, parallelism, secret.hex(), tuple(orders))
+
+    def _order(self, key: AttemptKey, secret: bytes, place: GroupPlace | None = None) -> LaunchOrder:
+        token = documents.derive_token(secret, str(key))
         signed_by = documents.token_hash(token)
         name = self.executor.name_for(key)
-        attempt = Attempt(key, AttemptStatus.DISPATCHED, "sim", name, signed_by, dispatched_at=EPOCH)
+        attempt = Attempt(key, AttemptStatus.DISPATCHED, "sim", name, signed_by, dispatched_at=EPOCH, group=place)
         spec = {"attempt": str(key), "timeout": self._timeout, "heartbeat_seconds": 10, "fence_seconds": 45}
         self.objects.put_specs([(str(key), documents.sign(spec, signed_by))])
         return LaunchOrder(attempt, token, "/")

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ork.testing.faults import FaultRates, Faults, Process, draw_rates
+from ork.testing.faults import FaultRates, Faults, SimulatedProcess, draw_rates
 from ork.testing.kernel import Crashed, Kernel
 
 
@@ -34,7 +34,7 @@ def test_nothing_goes_wrong_any_more_once_faults_are_healed() -> None:
 
 def test_a_dead_process_does_no_io_any_more() -> None:
     kernel = Kernel(0)
-    process = Process("p", kernel, Faults(0, kernel, FaultRates()))
+    process = SimulatedProcess("p", kernel, Faults(0, kernel, FaultRates()))
     with pytest.raises(Crashed):
         process.die()
     with pytest.raises(Crashed):

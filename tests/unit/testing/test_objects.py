@@ -6,7 +6,7 @@ import pytest
 
 from ork.errors import ObjectsError
 from ork.objects.store import ObjectStore
-from ork.testing.faults import FaultRates, Faults, Process
+from ork.testing.faults import FaultRates, Faults, SimulatedProcess
 from ork.testing.kernel import Kernel
 from ork.testing.objects import FlakyObjects, MemoryObjects
 from tests.conformance.test_objects import (  # noqa: F401 (collected here for the store in memory)
@@ -32,7 +32,7 @@ def test_keys_that_are_no_relative_paths_are_refused(objects: ObjectStore, key: 
 
 def flaky(kernel: Kernel, shared: MemoryObjects, name: str, **rates: float) -> FlakyObjects:
     faults = Faults(7, kernel, FaultRates(**rates))  # type: ignore[arg-type]
-    return FlakyObjects(shared, Process(name, kernel, faults))
+    return FlakyObjects(shared, SimulatedProcess(name, kernel, faults))
 
 
 def test_one_process_sees_its_own_writes_at_once_and_others_later() -> None:
@@ -61,7 +61,7 @@ def test_a_failed_write_may_have_been_done() -> None:
     for number in range(200):
         kernel = Kernel(number)
         shared = MemoryObjects(kernel.now)
-        view = FlakyObjects(shared, Process("p", kernel, Faults(number, kernel, FaultRates(object_error=0.5))))
+        view = FlakyObjects(shared, SimulatedProcess("p", kernel, Faults(number, kernel, FaultRates(object_error=0.5))))
         try:
             view.put("a", b"x")
         except ObjectsError:

@@ -17,7 +17,7 @@ def test_the_answer_has_the_promised_shape() -> None:
     assert answer["violations"] == []
     assert len(answer["trace_hash"]) == 64
     assert lines[-1].startswith("3 seeds (")
-    assert lines[-1].endswith(" with unreadable rows), no promise broken")
+    assert lines[-1].endswith(" with exceeded budgets), no promise broken")
     assert set(answer["played"]) == set(PARTS)
 
 

@@ -11,7 +11,7 @@ from ork.errors import StoreUnavailableError
 from ork.model.ids import SchedulerId
 from ork.state.sqlite.store import SqliteStore
 from ork.testing.clock import EPOCH
-from ork.testing.faults import FaultRates, Faults, Process
+from ork.testing.faults import FaultRates, Faults, SimulatedProcess
 from ork.testing.kernel import Kernel
 from ork.testing.store import LaggingStore
 
@@ -33,10 +33,10 @@ class Bench:
         self.kernel = Kernel(0)
         self.witness = Witness()
         self.real = SqliteStore(":memory:", inline=True, clock=lambda: ("boot", self.kernel.time))
-        process = Process("p", self.kernel, Faults(0, self.kernel, FaultRates(**rates)))  # type: ignore[arg-type]
+        process = SimulatedProcess("p", self.kernel, Faults(0, self.kernel, FaultRates(**rates)))  # type: ignore[arg-type]
         self.store = LaggingStore(self.real, process, self.witness, self._woken)
 
-    async def _woken(self, _process: Process) -> None:
+    async def _woken(self, _process: SimulatedProcess) -> None:
         return
 
     def wait_for(self, call: Awaitable[Any]) -> Any:

@@ -13,7 +13,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger, VersionId
-from ork.scheduler.describe import describe, describe_attempt
+from ork.scheduler.reporting import describe, describe_attempt
 from ork.telemetry import Telemetry, TelemetryEvent
 from ork.traces.spans import span_of
 from tests.loopback import Loopback, loopback

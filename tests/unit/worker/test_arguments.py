@@ -13,7 +13,7 @@ import pytest
 import ork
 from ork.objects.local import LocalObjects
 from ork.worker.call.arguments import Arguments, bind_arguments
-from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import Bindings, InputError
 
 if TYPE_CHECKING:
     from somewhere import Thing  # type: ignore[import-not-found]
@@ -120,7 +120,7 @@ def test_shown_arguments_are_short(tmp_path: Path) -> None:
 PLAIN_TYPES = """
 import sys
 from ork.worker.call.arguments import bind_arguments
-from ork.worker.call.bindings import Bindings
+from ork.worker.call.environment import Bindings
 
 def real(a: int, b: str, c: dict, d: float, e: list, f: bool): pass
 def named(a: "int", b: "str", c: "dict", d: "float", e: "list", f: "bool"): pass

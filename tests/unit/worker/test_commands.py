@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.objects.local import LocalObjects
-from ork.worker.call.bindings import Bindings, InputError
-from ork.worker.call.environment import task_environment
+from ork.worker.call.environment import Bindings, InputError, task_environment
 from ork.worker.supervise import no_input
 from ork.worker.supervise.command import CommandJob, input_text
 from ork.worker.supervise.log import LastLine

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_where_the_system_does_not_tell_there_may_be_some(monkeypatch: pytest.Mo
 def told_by(monkeypatch: pytest.MonkeyPatch, *taken: float) -> list[bool]:
     """What is said after tasks that took so much of a processor, each beyond what the first took."""
     spent = iter(sum((1.0, *taken)[: number + 1]) for number in range(len(taken) + 1))
-    monkeypatch.setattr(leak_check.time, "process_time", lambda: next(spent))
+    monkeypatch.setattr(leak_check, "time", SimpleNamespace(process_time=lambda: next(spent)))
     effort = Effort()
     assert effort.is_light()  # nothing is known of the others by the first
     return [effort.is_light() for _ in taken]

@@ -33,7 +33,7 @@ def no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_groups")
 def test_without_a_control_group_memory_is_an_address_space_limit() -> None:
     assert limits.enforcement() == {"memory": "address space", "cpu": "affinity"}
-    wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
+    wanted = limits.ProcessLimits({"memory": 64 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
 
     def allocates() -> int:
         wanted.enter(executes=False)
@@ -49,7 +49,7 @@ def test_without_a_control_group_memory_is_an_address_space_limit() -> None:
 
 @pytest.mark.usefixtures("no_groups")
 def test_a_program_gets_the_limit_itself() -> None:
-    wanted = limits.Limits({"memory": 512 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
+    wanted = limits.ProcessLimits({"memory": 512 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
 
     def limit() -> int:
         wanted.enter(executes=True)
@@ -60,7 +60,7 @@ def test_a_program_gets_the_limit_itself() -> None:
 
 @pytest.mark.usefixtures("no_groups")
 def test_without_a_control_group_processes_are_bound_to_as_many_processors() -> None:
-    wanted = limits.Limits({"memory": None, "cpu": 0.5, "worker": "tiny"}, "r/t/0/1")
+    wanted = limits.ProcessLimits({"memory": None, "cpu": 0.5, "worker": "tiny"}, "r/t/0/1")
 
     def processors() -> int:
         wanted.enter(executes=False)
@@ -71,12 +71,12 @@ def test_without_a_control_group_processes_are_bound_to_as_many_processors() -> 
 
 @pytest.mark.usefixtures("no_groups")
 def test_a_memory_error_names_the_limit() -> None:
-    wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
+    wanted = limits.ProcessLimits({"memory": 64 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
     failure = {"kind": "exception", "message": "MemoryError", "detail": {"type": "MemoryError"}}
     told = wanted.explain(Ending("failed", exit_code=1, failure=failure), None).failure
     assert told is not None
     assert "the memory limit of 64Mi in worker config `tiny`" in told["message"]
-    wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": None}, "r/t/0/1")
+    wanted = limits.ProcessLimits({"memory": 64 << 20, "cpu": None, "worker": None}, "r/t/0/1")
     failure = {"kind": "exception", "message": "MemoryError", "detail": {"type": "MemoryError"}}
     told = wanted.explain(Ending("failed", exit_code=1, failure=failure), None).failure
     assert told is not None

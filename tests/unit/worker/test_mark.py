@@ -7,7 +7,7 @@ import sys
 
 MARKED = """
 import os, sys
-from ork.worker.system.attempt_tag import VARIABLE, AttemptTag
+from ork.worker.system.processes import VARIABLE, AttemptTag
 
 def seen():
     with open("/proc/self/environ", "rb") as file:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -60,7 +61,8 @@ def test_an_unfinished_line_is_passed_on_when_it_is_due(tmp_path: Path) -> None:
 
 def test_a_line_that_grows_for_long_is_passed_on_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(100))
-    monkeypatch.setattr(log_module.time, "monotonic", lambda: next(moments) * 0.4)
+    # Not `time.monotonic` itself, which threads of other tests call as well.
+    monkeypatch.setattr(log_module, "time", SimpleNamespace(monotonic=lambda: next(moments) * 0.4))
     piped = Piped(tmp_path)
     latest = []
     for _ in range(10):

@@ -21,7 +21,7 @@ def understood(reply: bytes) -> tuple[Ending, bool]:
 
 
 def usual(inline: str) -> bytes:
-    return b'{"exit_code":0,"output":{"inline":%b},"is_quiet":true,"is_swift":true}\n' % inline.encode()
+    return b'{"exit_code":0,"output":{"inline":%b},"is_swift":true}\n' % inline.encode()
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
@@ -46,6 +46,6 @@ def test_what_only_looks_like_it_is_no_answer(inline: str) -> None:
     [({}, False), ({"is_swift": True}, True), ({"metrics": {"rows": 1.0}, "is_swift": True}, True)],
 )
 def test_any_other_answer_is_understood_too(more: dict[str, Any], is_swift: bool) -> None:
-    reply = {"exit_code": 0, "output": None, "is_quiet": True, **more}
+    reply = {"exit_code": 0, "output": None, **more}
     ending, was_swift = understood(dumps(reply).encode() + b"\n")
     assert (ending.state, ending.output, ending.metrics, was_swift) == ("success", None, more.get("metrics"), is_swift)

@@ -39,10 +39,12 @@ class Host:
 class Process:
     """Has just said that the attempt is for a process of its own."""
 
+    imports: tuple[()] = ()
+
     def __init__(self, attempt: bytes) -> None:
         self._answers = [SharedReply(b"alone\t%b\t\t" % attempt)]
 
-    def take_back(self) -> set[bytes]:
+    def reclaim(self) -> set[bytes]:
         return set()
 
     def read_answers(self) -> list[SharedReply]:

@@ -28,14 +28,14 @@ class Disk:
     def __init__(self) -> None:
         self.written: list[bytes] = []
 
-    def put_status(self, _attempt: str, document: bytes) -> None:
+    def put_last_status(self, _attempt: str, document: bytes) -> None:
         if self.is_full:
             raise ObjectsError("the disk is full")
         self.written.append(document)
 
     def put_first_statuses(self, statuses: list[tuple[str, bytes]]) -> None:
         for attempt, document in statuses:
-            self.put_status(attempt, document)
+            self.put_last_status(attempt, document)
 
 
 class AttemptTag:
@@ -64,7 +64,7 @@ class Host:
     def leave(self) -> None:
         self.room = 0
 
-    def say_all(self) -> None: ...
+    def send_all(self) -> None: ...
 
 
 class Process:
@@ -72,12 +72,14 @@ class Process:
 
     answers, printed, is_gone, has_begun = 96, 97, False, True
 
+    imports: tuple[()] = ()
+
     def __init__(self) -> None:
         self._answers = [SharedReply(b"done\t%b\tnormal\tthe end of the first" % FIRST)]
         self._in_socket = {THIRD}
         self.given: list[bytes] = []
 
-    def take_back(self) -> set[bytes]:
+    def reclaim(self) -> set[bytes]:
         attempts, self._in_socket = self._in_socket, set()
         return attempts
 
@@ -97,7 +99,7 @@ class Process:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     made = Disk()
     monkeypatch.setattr(processes, "become_subreaper", lambda: True)
-    monkeypatch.setattr(shared_supervisor, "opened", lambda *_: made)
+    monkeypatch.setattr(shared_supervisor, "opened_for", lambda *_: made)
     monkeypatch.setattr(shared_supervisor, "WRITE_AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(shared_supervisor, "ENDS", {b"done": b"over"})
     return made
@@ -141,15 +143,15 @@ def test_the_attempt_that_the_process_is_at_is_watched_and_nothing_more_is_begun
 
 def test_an_end_that_is_not_written_counts_as_begun_when_orders_are_taken_back(disk: Disk) -> None:
     scene = Scene(disk)
-    scene.sharing._hear()
-    assert scene.sharing.take_back() == [FIRST, SECOND]
+    scene.sharing._read_replies()
+    assert scene.sharing.reclaim() == [FIRST, SECOND]
     assert [order.attempt for order in scene.waiting] == [THIRD]
 
 
 def test_a_request_to_go_ends_the_patience(disk: Disk) -> None:
     scene = Scene(disk)
-    scene.sharing._hear()
+    scene.sharing._read_replies()
     scene.host.signals.terms += 1
     scene.sharing._write_again()
-    scene.sharing._tell_written()
+    scene.sharing._report_written()
     assert (scene.host.told, scene.host.room) == ([(FIRST, b"")], 0)

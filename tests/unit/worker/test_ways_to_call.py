@@ -14,15 +14,17 @@ import pytest
 
 from tests.unit.worker import every_kind_of_task
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import _socket, functools, json, os, resource, signal, sys, time, typing
 from ork.objects.local import LocalObjects
 from ork.objects.references import output_reference
 from ork.worker.call import packages
-from ork.worker.supervise.child import Child
+from ork.worker.supervise.process import Child
 from ork.worker.pool.task_fork_server import TaskForkServer
 from ork.worker.call.task_process import call_here
-from ork.worker.system.attempt_tag import AttemptTag
+from ork.worker.system.processes import AttemptTag
 
 way, folder, spec, tasks = sys.argv[1], sys.argv[2], *json.load(sys.stdin)
 tag = AttemptTag()
@@ -71,7 +73,7 @@ def in_another_interpreter(spec, change):
     return in_a_process_of_its_own({**spec, "python": sys.executable}, change)
 
 ways = {"forked": forked, "own": in_a_process_of_its_own, "interpreter": in_another_interpreter}
-made = TaskForkServer(tag, folder, None, objects.url) if way == "forked" else None
+made = TaskForkServer(tag, folder, objects.url) if way == "forked" else None
 answers = [answer(number, changes) for number, changes in enumerate(tasks)]
 if made is not None:
     made.dismiss()
@@ -150,7 +152,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
     return answers("forked", folder / "forked"), answers("own", folder / "own")
 
 
-@pytest.mark.slow
 def test_a_task_ends_the_same_in_another_interpreter(tmp_path: Path) -> None:
     own, other = answers("own", tmp_path / "own"), answers("interpreter", tmp_path / "interpreter")
     # Which variables and modules are there differs, as it should: those cases only have to succeed.

@@ -31,8 +31,9 @@ from ork.status.wire import read_attempt, read_moment, read_run, read_task, read
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
     from ork.api.client.waiting import EventStream
+    from ork.status.cost import CostReport
     from ork.status.explain import WhyAnswer
-    from ork.status.ids import Target
+    from ork.status.ids import RunTarget
 
 _COMPILED = "application/vnd.ork.workflow+json"
 _ALIVE_SECONDS = 1.0
@@ -160,6 +161,8 @@ class RemoteStore:
             status=sorted(status.value for status in query.statuses) or None,
             limit=min(query.limit, 1000),
             cursor=query.cursor,
+            created_after=query.created_after and query.created_after.isoformat(),
+            created_before=query.created_before and query.created_before.isoformat(),
         )
         return RunPage(tuple(read_run(row) for row in page["runs"]), page["cursor"])
 
@@ -186,6 +189,10 @@ class RemoteStore:
 
     async def get_starter(self, run: RunId) -> str | None:  # noqa: ARG002
         """Always None: servers do not return it, because they check themselves who may approve."""
+        return None
+
+    async def get_key(self, run: RunId) -> str | None:  # noqa: ARG002
+        """Always None: servers do not return it."""
         return None
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
@@ -338,12 +345,19 @@ class RemoteStore:
         return True
 
 
-def fetch_explanation(server: Server, target: Target) -> WhyAnswer:
+def fetch_explanation(server: Server, target: RunTarget) -> WhyAnswer:
     from ork.status.explain import WhyAnswer
 
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
     return WhyAnswer(found["subject"], found["why"])
+
+
+def fetch_cost(server: Server, run: RunId) -> CostReport:
+    from ork.model.json_fields import from_json
+    from ork.status.cost import CostReport
+
+    return from_json(CostReport, server.get("runs", run, "cost"))
 
 
 def _expiry(token: Token) -> dict[str, str]:

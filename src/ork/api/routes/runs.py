@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import Header, Query, Request
 from starlette.responses import Response
 
-from ork.api import models
-from ork.api.bodies import CommandBody, TriggerBody, described, json_response, read_body
+from ork.api import models, page_models
+from ork.api.bodies import BulkBody, CommandBody, TriggerBody, described, json_response, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
 from ork.api.paging import fitting
 from ork.api.parameters import (
@@ -24,6 +24,7 @@ from ork.api.parameters import (
     RunText,
     TaskCursor,
     TaskTarget,
+    Time,
     WorkflowName,
     parse_time,
 )
@@ -31,27 +32,30 @@ from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.trigger import RunRequest, trigger
-from ork.api.views import view_of_run, whole_run
+from ork.api.views import ended_run, graph_text, whole_run
 from ork.core.commands import parse_key
-from ork.errors import NotFoundError, UsageError
+from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.model.access import Role
-from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId, TaskKey
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, TaskKey
+from ork.model.json_fields import to_json
 from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.records import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.approval_targets import check_approver, named_task, waiting_task
+from ork.status.columns import run_columns
+from ork.status.cost import cost_report, read_facts
 from ork.status.damage import check_readable
 from ork.status.declare_dead import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
-from ork.status.hidden_params import hidden_params, mask_params
 from ork.status.ids import parse_target, resolve_run
 from ork.status.refusals import check_retry, command_refused
 from ork.status.run_view import open_view, version_of
-from ork.status.secret_masking import mask_secrets_of
+from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
 from ork.status.shapes import attempt_json, listed_run_json, run_json, task_row
-from ork.status.wire import read_key
+from ork.status.summary import run_summary
+from ork.status.wire import read_attempt_key, read_key
 
 routes = Routes("runs")
 
@@ -95,10 +99,18 @@ async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> R
 
 @routes.add("GET", "/runs", Role.VIEWER, response_model=models.RunPage)
 async def list_runs(
-    request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: RunCursor = None
+    request: Request,
+    workflow: OptionalName = None,
+    status: Status = None,
+    created_after: Time = None,
+    created_before: Time = None,
+    limit: Limit = 20,
+    cursor: RunCursor = None,
 ) -> Response:
     """Lists runs, newest first, without params. Get a run to read its params."""
-    query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
+    after = None if created_after is None else parse_time(created_after, "created_after")
+    before = None if created_before is None else parse_time(created_before, "created_before")
+    query = RunFilter(workflow, frozenset(status or ()), limit, cursor, after, before)
     page = await api_of(request).store.list_runs(query)
     return json_response({"runs": [listed_run_json(run) for run in page.runs], "cursor": page.cursor})
 
@@ -117,10 +129,14 @@ async def find_runs(
 async def get_run(request: Request, run: RunText) -> Response:
     """Returns a run with its tasks and their attempts."""
     api = api_of(request)
-    text = await whole_run(api, await resolve_run(api.store, run))
+    found = await resolve_run(api.store, run)
+    headers, kept = await ended_run(request, api, found)
+    if kept is not None:
+        return kept
+    text = await whole_run(api, found)
     if text is None:
         raise unknown_run(run)
-    return Response(text, media_type="application/json")
+    return Response(text, media_type="application/json", headers=headers)
 
 
 @routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=models.TaskPage)
@@ -173,7 +189,7 @@ async def list_attempts(
     api = api_of(request)
     found = await resolve_run(api.store, run)
     key = None if task is None else TaskKey(task, index)
-    after = None if cursor is None else _attempt_at(found, cursor)
+    after = None if cursor is None else read_attempt_key(found, cursor)
     attempts = await api.store.list_attempts(found, key, after=after, limit=limit + 1)
     shown = await asyncio.to_thread(with_facts, api.objects, attempts[:limit])
     rows = fitting(map(attempt_json, shown))
@@ -181,33 +197,50 @@ async def list_attempts(
     return json_response({"attempts": rows, "cursor": f"{last.task}/{last.number}" if last else None})
 
 
-def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
-    task, _, number = cursor.rpartition("/")
-    return AttemptKey(run, read_key(task), int(number))
-
-
 @routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=models.Graph)
 async def get_graph(request: Request, run: RunText) -> Response:
     """Returns the workflow's tasks with their dependencies and statuses."""
     api = api_of(request)
-    view = await view_of_run(api, await resolve_run(api.store, run))
-    if view is None:
+    found = await resolve_run(api.store, run)
+    headers, kept = await ended_run(request, api, found)
+    if kept is not None:
+        return kept
+    row = await api.store.get_run(found)
+    if row is None:
         raise unknown_run(run)
-    nodes = []
-    for spec in view.version.workflow.tasks:
-        whole, instances = view.whole(spec.name), view.instances.get(spec.name)
-        nodes.append(
-            {
-                "name": spec.name,
-                "executor": spec.executor,
-                "depends_on": list(spec.depends_on),
-                "status": whole.status.value if whole else None,
-                "instances": {status.value: number for status, number in instances.counts.items() if number}
-                if instances
-                else None,
-            }
-        )
-    return json_response({"nodes": nodes})
+    version, counts = await version_of(api.store, row), await api.store.count_tasks(found)
+    text = await asyncio.to_thread(graph_text, version, counts)
+    return Response(text, media_type="application/json", headers=headers)
+
+
+@routes.add("GET", "/runs/{run}/summary", Role.VIEWER, response_model=page_models.RunSummary)
+async def get_summary(request: Request, run: RunText) -> Response:
+    """Returns the run with its counts, first failures, progress, estimate and critical path, and none of its tasks."""
+    api = api_of(request)
+    found = await resolve_run(api.store, run)
+    headers, kept = await ended_run(request, api, found)
+    if kept is not None:
+        return kept
+    summary = await run_summary(api.store, found, api.now())
+    if summary is None:
+        raise unknown_run(run)
+    return json_response(summary, headers=headers)
+
+
+@routes.add("GET", "/runs/{run}/columns", Role.VIEWER, response_model=page_models.RunColumns)
+async def get_columns(request: Request, run: RunText, since: Mark = None) -> Response:
+    """Returns the statuses and times of all tasks as columns of numbers, or those that changed after the mark `since`."""
+    api = api_of(request)
+    found = await resolve_run(api.store, run)
+    headers, kept = await ended_run(request, api, found)
+    if kept is not None:
+        return kept
+    async with api.large_responses:
+        pieces = await run_columns(api.store, found, since)
+        if pieces is None:
+            raise unknown_run(run)
+        body = b"".join(pieces)
+    return Response(body, media_type="application/json", headers=headers)
 
 
 @routes.add("GET", "/runs/{run}/why", Role.VIEWER, response_model=models.Explanation)
@@ -216,6 +249,17 @@ async def why(request: Request, run: RunText, task: TaskTarget = None) -> Respon
     api = api_of(request)
     explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
     return json_response({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
+
+
+@routes.add("GET", "/runs/{run}/cost", Role.VIEWER, response_model=models.RunCost)
+async def get_cost(request: Request, run: RunText) -> Response:
+    """Estimates what the run has cost until now, by task and by kind of operation."""
+    api = api_of(request)
+    found = await resolve_run(api.store, run)
+    async with api.large_responses:
+        facts = await read_facts(api.store, found)
+        report = await asyncio.to_thread(cost_report, facts, api.pricing(), api.now())
+        return json_response(to_json(report))
 
 
 @routes.add("GET", "/runs/{run}/commands", Role.VIEWER, response_model=models.PendingCommands)
@@ -248,6 +292,19 @@ for _kind in CommandKind:
 
 
 async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: CommandBody) -> Response:
+    command, result = await _command(api, caller, kind, run, body)
+    if isinstance(result, Accepted):
+        accepted = {"accepted": kind.value, "run": run_json(result.run), "command": result.command_id}
+        return json_response(accepted, 202)
+    refused = of_error(command_refused(command, result.run, command.run))
+    document = {**json.loads(bytes(refused.body)), "run": run_json(result.run)}
+    return Response(json.dumps(document), refused.status_code, media_type=refused.media_type)
+
+
+async def _command(
+    api: Api, caller: Caller, kind: CommandKind, run: str, body: CommandBody
+) -> tuple[RunCommand, Accepted | TooLate]:
+    """Checks the command and submits it. Every check that fails raises."""
     found = await resolve_run(api.store, run)
     task = None
     if body.task is not None or kind in (CommandKind.APPROVE, CommandKind.REJECT):
@@ -266,17 +323,40 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
     before = await api.store.get_run(found)
     check_retry(command, before, found)
     await check_readable(api.store, command, before, found)
-    match await api.store.submit_command(command, api.now()):
-        case Accepted(run=row, command_id=id):
-            detail: dict[str, Any] = {"task": task} if task else {}
-            await api.record_change(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
-            return json_response({"accepted": kind.value, "run": run_json(row), "command": id}, 202)
-        case TooLate(run=row):
-            refused = of_error(command_refused(command, row, found))
-            document = {**json.loads(bytes(refused.body)), "run": run_json(row)}
-            return Response(json.dumps(document), refused.status_code, media_type=refused.media_type)
-        case None:
-            raise unknown_run(run)
+    result = await api.store.submit_command(command, api.now())
+    if result is None:
+        raise unknown_run(run)
+    if isinstance(result, Accepted):
+        detail: dict[str, Any] = {"task": task} if task else {}
+        await api.record_change(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
+    return command, result
+
+
+@routes.add(
+    "POST",
+    "/run-commands",
+    Role.OPERATOR,
+    status_code=202,
+    response_model=page_models.BulkResults,
+    openapi_extra=described(BulkBody, required=True),
+)
+async def command_runs(request: Request) -> Response:
+    """Submits one command for up to 500 runs, one after the other. The response has a result for each of them."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, BulkBody)
+    one = CommandBody.model_construct(task=None, comment=None, everything=body.everything)
+    results = []
+    for run in body.runs:
+        accepted, problem = None, None
+        try:
+            command, result = await _command(api, caller, CommandKind(body.kind), run, one)
+            if isinstance(result, TooLate):
+                raise command_refused(command, result.run, command.run)
+            accepted = result.command_id
+        except (RefusedError, UsageError, NotFoundError) as error:
+            problem = json.loads(bytes(of_error(error).body))
+        results.append({"run": run, "command": accepted, "error": problem})
+    return json_response({"results": results}, 202)
 
 
 def unknown_run(run: str) -> NotFoundError:

@@ -17,11 +17,11 @@ from ork.api.metrics import MEDIA_TYPE, render_metrics
 from ork.api.parameters import parse_time
 from ork.api.problems import of_error
 from ork.api.routing import Routes
-from ork.errors import NotFoundError, OrkError, UsageError
+from ork.errors import AlarmError, NotFoundError, OrkError, RefusedError, UsageError
 from ork.model.access import Role
 from ork.model.ids import RunId
 from ork.model.installation import Control, Mode
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.status.controls import control_json, find_control_target, find_target
 from ork.status.overview import overview_json, quarantined_json, read_overview
 from ork.status.pruning import Delete, prune_some
@@ -32,6 +32,9 @@ routes = Routes("installation")
 
 ControlTarget = Annotated[str, Path(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._+-]{0,254})$")]
 
+# A message of Pub/Sub may have 10 MiB; completion events have a few KiB.
+EVENT_LIMIT = 256 * 1024
+_PUSHED = {"requestBody": {"required": False, "content": {"application/json": {"schema": {}}}}}  # it is not read
 _METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
@@ -117,11 +120,11 @@ async def list_limits(request: Request) -> Response:
     return json_response({"limits": rows})
 
 
-@routes.add("GET", "/status", Role.VIEWER, response_model=models.Status)
+@routes.add("GET", "/status", Role.VIEWER, response_model=models.InstallationStatus)
 async def status(request: Request) -> Response:
     """Returns an overview: schedulers, leases, unfinished runs, limits in use, and the longest waiting tasks."""
     api = api_of(request)
-    is_disk_full = await Calls(api.objects).call(api.objects.is_full)
+    is_disk_full = await DocumentCalls(api.objects).call(api.objects.is_full)
     return json_response({"is_disk_full": is_disk_full, **overview_json(await read_overview(api.store), api.now())})
 
 
@@ -132,9 +135,10 @@ async def list_quarantined(request: Request) -> Response:
     return json_response({"quarantined": [quarantined_json(item) for item in found]})
 
 
-@routes.add("POST", "/tick", Role.OPERATOR, response_model=models.TickReport)
+@routes.add("POST", "/tick", Role.OPERATOR, is_for_platform=True, response_model=models.TickReport)
 async def tick(request: Request) -> Response:
-    """Does all work that is due, then returns when to wake next. Started tasks continue."""
+    """Does all work that is due, then returns when to wake next. Started tasks continue. The identity token of the
+    alarm's service account is accepted, too."""
     report = await api_of(request).tick()
     api_of(request).hub.notify()
     return json_response(
@@ -152,16 +156,46 @@ _running_ticks: set[asyncio.Task[None]] = set()
 
 @routes.add("POST", "/wake", Role.OPERATOR, is_for_workers=True, status_code=202, response_model=models.Woken)
 async def wake(request: Request) -> Response:
-    """Wakes the scheduler in this process; without one, starts a tick and returns at once."""
+    """Wakes the scheduler in this process. Without one, sets the alarm to now; without an alarm, starts a tick. Returns at
+    once."""
     api = api_of(request)
-    if api.wake is not None:
-        api.wake()
-        return json_response({"woken": "scheduler"}, 202)
+    if api.wake is not None or api.set_alarm is not None:
+        return await _woken(api)
     # Referenced, because asyncio keeps only weak references to tasks.
     work = asyncio.create_task(_tick_in_background(api))
     _running_ticks.add(work)
     work.add_done_callback(_running_ticks.discard)
     return json_response({"woken": "tick"}, 202)
+
+
+@routes.add(
+    "POST",
+    "/events/pubsub",
+    Role.OPERATOR,
+    is_for_platform=True,
+    body_limit=EVENT_LIMIT,
+    status_code=202,
+    response_model=models.Woken,
+    openapi_extra=_PUSHED,
+)
+async def pushed_event(request: Request) -> Response:
+    """Receives a push of Pub/Sub: the platform says that a container has ended. The message is not read, it only wakes
+    the scheduler or sets the alarm to now. The identity token of the alarm's service account is accepted."""
+    api = api_of(request)
+    await request.body()
+    if api.wake is None and api.set_alarm is None:
+        raise RefusedError("this server has neither a scheduler nor an alarm", hint="set `alarm` in ork.yaml")
+    return await _woken(api)
+
+
+async def _woken(api: Api) -> Response:
+    """Wakes the scheduler in this process, or sets the alarm. AlarmError (503) if that fails: the caller may try again."""
+    if api.wake is not None:
+        api.wake()
+        return json_response({"woken": "scheduler"}, 202)
+    if api.set_alarm is None or not await api.set_alarm():
+        raise AlarmError("the alarm cannot be set", hint="see the server's log")
+    return json_response({"woken": "alarm"}, 202)
 
 
 async def _tick_in_background(api: Api) -> None:

@@ -55,7 +55,7 @@ async def get_log(
 ) -> Response:
     """Returns the log of the attempt, unchanged. It is untrusted: show it as text, never as markup."""
     api = api_of(request)
-    attempt = AttemptKey(found := await resolve_run(api.store, run), await _task_key(api, found, name, index), number)
+    attempt = AttemptKey(found := await resolve_run(api.store, run), await task_key(api, found, name, index), number)
     await find_attempt(api, attempt)
     if follow is not None and follow.lower() not in ("0", "false"):
         stream = follow_log(api, attempt, _offset(last_event))
@@ -93,7 +93,7 @@ async def get_output(request: Request, run: RunText, name: TaskName, index: Task
     """Returns the output of one instance; index 0 for a task without instances."""
     api = api_of(request)
     found = await resolve_run(api.store, run)
-    return await _output(api, found, await _task_key(api, found, name, index))
+    return await _output(api, found, await task_key(api, found, name, index))
 
 
 async def _output(api: Api, run: RunId, key: TaskKey) -> Response:
@@ -114,7 +114,7 @@ async def _in_a_thread(first: bytes, parts: Iterator[bytes]) -> AsyncIterator[by
         yield part
 
 
-async def _task_key(api: Api, run: RunId, name: str, index: int) -> TaskKey:
+async def task_key(api: Api, run: RunId, name: str, index: int) -> TaskKey:
     """Index 0 is a task without instances, or the first instance of a fan-out."""
     known = await api.store.get_run(run)
     version = await version_of(api.store, known) if known else None

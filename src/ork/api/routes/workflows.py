@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from ork.api import models
 from ork.api.bodies import WorkflowBody, described, json_response, read_body
+from ork.api.caching import entity_tag, not_modified, tagged
 from ork.api.context import Api, api_of, caller_of
 from ork.api.deploy import COMPILED, MAX_DEFINITION, read_version
 from ork.api.paging import page_after
@@ -137,9 +138,12 @@ async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20,
 @routes.add("GET", "/versions/{version}", Role.VIEWER, response_model=models.Version)
 async def get_version(request: Request, version: VersionText) -> Response:
     """Returns a version. Versions never change."""
+    tag = entity_tag(version)
     found = await api_of(request).store.get_version(VersionId(version))
     if found is None:
         raise NotFoundError(f"no version `{version}`")
+    if (kept := not_modified(request, tag)) is not None:
+        return kept
     shape: dict[str, Any] = {
         "id": found.id,
         "workflow": found.workflow.name,
@@ -147,7 +151,7 @@ async def get_version(request: Request, version: VersionText) -> Response:
         "source": found.source,
         "definition": to_document(found.workflow),
     }
-    return json_response(shape)
+    return json_response(shape, headers=tagged(tag))
 
 
 async def known_workflow(api: Api, name: str) -> WorkflowEntry:

@@ -1,1 +1,1 @@
-"""The process that is measured: real scheduler, real store, nothing else going on."""
+"""The measured process: the real scheduler on a real store, without other work."""

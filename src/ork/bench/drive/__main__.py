@@ -15,6 +15,8 @@ def main() -> None:
     match sys.argv[1:]:
         case "workflow", file:
             work = drive_workflow(file)
+        case "preloaded", file:
+            work = drive_workflow(file, is_preloaded=True)
         case "engine", shape, count:
             work = drive_engine(shape, int(count))
         case "latency", file, count:

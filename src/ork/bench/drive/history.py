@@ -1,4 +1,4 @@
-"""The same few runs and looks in a store with a long history and in an empty one, turn by turn."""
+"""Measures the same runs and reads alternately in a store with a long history and in an empty one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ork.app.installation import Installation, open_installation
 from ork.bench.drive.runs import light_task, measured, utc_now
-from ork.bench.drive.watcher import Watcher, instant_service
+from ork.bench.drive.watcher import SchedulerWatcher, instant_service
 from ork.bench.past import Past, add_to_file, add_to_server
 from ork.compile.content import make_version
 from ork.model.ids import RunId
@@ -34,7 +34,7 @@ Costs = dict[str, float]
 
 
 async def drive_history(filled: str, empty: str, sizes: Sequence[int]) -> dict[str, Any]:
-    """For each size, what a run costs with so many finished ones in the store, and without any."""
+    """For each size, the cost of a run with that many finished runs in the store, and without any."""
     begin, found, before = perf_counter(), [], 0
     version = make_version(
         CompiledWorkflow("measured", (light_task("extract"), light_task("load", "extract"))), os.getcwd()
@@ -83,7 +83,7 @@ class AtWork:
     def __init__(self, installation: Installation) -> None:
         self.store = installation.store
         self.service = instant_service(installation.store)
-        self.watcher = Watcher(self.service)
+        self.watcher = SchedulerWatcher(self.service)
 
     def spent(self) -> dict[str, tuple[float, int]]:
         return {part: (spent.seconds, spent.count) for part, spent in self.service.telemetry.spent.items()}
@@ -102,7 +102,7 @@ async def scheduler(url: str) -> AsyncIterator[AtWork]:
 
 
 async def cost_of_run(work: AtWork, version: Version) -> Costs:
-    """Milliseconds of one run of two tasks, and on average of the steps it took and of their parts."""
+    """Milliseconds of one run of two tasks, and the average of its steps and their parts."""
     before, begin = work.spent(), perf_counter()
     await work.store.create_runs(
         [NewRun(RunId(f"b{os.urandom(6).hex()}"), version.workflow.name, version.id)], utc_now()
@@ -119,7 +119,7 @@ def mean_ms(before: dict[str, tuple[float, int]], after: dict[str, tuple[float, 
 
 
 async def cost_of_looks(store: StateStore, workflow: str, mark: str) -> Costs:
-    """Milliseconds of what people ask for (`mark`: the changes behind it), and of forgetting fifty runs."""
+    """Milliseconds of common reads (`mark`: the changes after it), and of pruning fifty runs."""
     page = await store.list_runs(RunFilter(limit=20))
     long_ago = utc_now() - timedelta(days=3650)
     looks: dict[str, Callable[[], Awaitable[object]]] = {

@@ -1,4 +1,4 @@
-"""What the scheduler keeps in memory: of each task of a large run, and of each attempt that is running."""
+"""Measures the memory of the scheduler for each task of a large run and for each running attempt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = timedelta(minutes=2)
 
 
 async def drive_machine(count: int) -> dict[str, Any]:
-    """Bytes that are alive once the machine of a run has all its tasks and has handed over what it decided."""
+    """Allocated bytes of a run machine after it has created all its tasks and its decisions were taken."""
     workflow = CompiledWorkflow("wide", wide_tasks(count))
     return measured(0.0, 0, []) | {"bytes": machine_bytes(workflow)}
 
@@ -48,7 +48,8 @@ def machine_bytes(workflow: CompiledWorkflow) -> int:
 
 
 async def drive_attempts(file: str, count: int) -> dict[str, Any]:
-    """Starts a run of the file's workflow on the scheduler in another process and returns when `count` tasks run."""
+    """Start a run of the file's workflow on the scheduler in another process and return when `count` tasks are
+    running."""
     store = (await open_installation(load_settings())).store
     version = read_version(file)
     await store.save_version(version, origin=version.source, now=utc_now())
@@ -59,7 +60,7 @@ async def drive_attempts(file: str, count: int) -> dict[str, Any]:
 
 
 async def drive_cancel() -> dict[str, Any]:
-    """Ends that run."""
+    """Cancel that run."""
     store = (await open_installation(load_settings())).store
     await store.submit_command(RunCommand(RUN, CommandKind.CANCEL, "bench"), utc_now())
     await until(store, 0)
@@ -68,7 +69,7 @@ async def drive_cancel() -> dict[str, Any]:
 
 
 async def until(store: StateStore, count: int) -> None:
-    """Exactly so many instances are running."""
+    """Wait until exactly that many instances are running."""
     give_up_at = utc_now() + PATIENCE
     while True:
         update = await store.run_updates(RUN)

@@ -17,8 +17,8 @@ from ork.state.store import StateStore
 from ork.telemetry import TelemetryEvent
 
 
-class Watcher:
-    """A scheduler at work in the background, and what can be waited for."""
+class SchedulerWatcher:
+    """Runs a scheduler in the background and lets callers wait for its events."""
 
     def __init__(self, service: SchedulerService) -> None:
         self.service = service
@@ -31,7 +31,7 @@ class Watcher:
         await self._wait_for(self._ready)
 
     async def finished(self) -> None:
-        """A run has ended since the last time this was waited for."""
+        """Wait until a run has ended since the last call."""
         await self._wait_for(self._finished)
         self._finished.clear()
 
@@ -58,7 +58,7 @@ def instant_service(store: StateStore) -> SchedulerService:
 
 
 def instant_scheduler(store: StateStore) -> Scheduler:
-    """Its attempts end as soon as they have been seen running."""
+    """A scheduler whose attempts end as soon as they are seen running."""
     executor = InstantExecutor()
     return Scheduler(
         id=SchedulerId("bench"),

@@ -1,1 +1,1 @@
-"""The floors: what the same work costs with no engine at all."""
+"""The floors: the cost of the same work without an engine."""

@@ -1,30 +1,35 @@
-"""The floors: the same work with no engine at all, run as a script in an interpreter that has imported next to nothing.
+"""The floors: the same work without an engine, run as a script in an interpreter that has imported almost nothing.
 
     python -I -S lean.py chain|fanout|commands|interpreters|shared|engine|latency COUNT FOLDER
+    python -I lean.py chain|fanout|shared COUNT FOLDER FILE
 
-prints the seconds it took, for `latency` those of each single start. A forked task leaves what the protocol asks of
-every attempt (a folder; gate, log, output and status in it), and the rows of a task are committed before it starts and
-after it ended. What is measured against these floors can come close to them, never below.
+The second form loads the file first, and calls its `main` in each task. Both print the seconds it took, for `latency`
+those of each single start. A forked task writes what the protocol requires of every attempt (a folder with gate, log,
+output and status), and the rows of a task are committed before it starts and after it has ended. Measured work can come
+close to these floors, but never below them.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter, sleep
+from typing import Any
 
 GATE = (
     b'{"v":1,"attempt":"r1/t/0/1","state":"started","pid":12345,"start_time":1234567,"signature":"' + b"0" * 64 + b'"}'
 )
 STATUS = b'{"v":1,"attempt":"r1/t/0/1","seq":2,"state":"success","output":{"size":1},"signature":"' + b"0" * 64 + b'"}'
-IN_HAND = 4  # tasks for each processor, under way at a time
-QUIET_SECONDS = 0.005  # between two starts: whoever listens has gone to sleep by then
+FILE = 4  # its position among the arguments
+IN_HAND = 4  # concurrent tasks per core
+QUIET_SECONDS = 0.005  # between two starts: the listener is idle by then
 
 
 class Tasks:
-    """Tasks to run, and their rows in a store of their own, in as few statements as they need."""
+    """Tasks to run, with their rows in a separate store, written by as few statements as possible."""
 
     def __init__(self, folder: str, count: int) -> None:
         self.folder = folder
@@ -38,7 +43,7 @@ class Tasks:
         self.write("create_task", names=self.names)
 
     def write(self, *statements: str, names: Iterable[str]) -> None:
-        """One transaction."""
+        """Run the statements in one transaction."""
         values = [(name,) for name in names]
         self.db.execute(self.sql["begin"])
         for statement in statements:
@@ -59,7 +64,7 @@ def named_statements(path: str) -> dict[str, str]:
 
 
 def chain(tasks: Tasks) -> None:
-    """One after the other, each in a forked process."""
+    """Run the tasks one after the other, each in a forked process."""
     for name in tasks.names:
         tasks.dispatched(name)
         os.waitpid(fork_task(tasks.folder, name), 0)
@@ -67,12 +72,12 @@ def chain(tasks: Tasks) -> None:
 
 
 def fanout(tasks: Tasks) -> None:
-    """As many at once as is good for this machine, each in a forked process."""
+    """Run several tasks per core at the same time, each in a forked process."""
     side_by_side(tasks, lambda name: fork_task(tasks.folder, name))
 
 
 def commands(tasks: Tasks) -> None:
-    """The same with a program that does nothing; it leaves no files."""
+    """The same with a program that does nothing and writes no files."""
     environment = dict(os.environ)
     side_by_side(tasks, lambda _: os.posix_spawn("/bin/true", ["true"], environment))
 
@@ -84,7 +89,7 @@ def interpreters(tasks: Tasks) -> None:
 
 
 def shared(tasks: Tasks) -> None:
-    """Processes that are there already, one for each processor, and a pipe each way: no process for a task."""
+    """Run the tasks in existing processes, one per core, each with a pipe in each direction: no process per task."""
     import select
 
     workers = [Worker() for _ in range(os.cpu_count() or 1)]
@@ -100,12 +105,12 @@ def shared(tasks: Tasks) -> None:
         ended = [name for descriptor in readable for name in owners[descriptor].take()]
         tasks.finished(*ended)
         open_tasks -= len(ended)
-    for worker in reversed(workers):  # the later ones have inherited the pipes of the earlier ones
+    for worker in reversed(workers):  # later workers have inherited the pipes of earlier ones
         worker.end()
 
 
 class Worker:
-    """Answers every line it is given with the same line, after calling a function that does nothing."""
+    """A process that replies to each line with the same line, after calling a function that does nothing."""
 
     def __init__(self) -> None:
         orders, self.orders = os.pipe()
@@ -126,7 +131,7 @@ class Worker:
         os.write(self.orders, name.encode() + b"\n")
 
     def take(self) -> list[str]:
-        # Few and short enough to be one write each way: no line is ever read in two parts.
+        # Few and short enough for one write in each direction, so that no line is read in two parts.
         names = os.read(self.answers, 1 << 16).decode().split()
         self.room += len(names)
         return names
@@ -137,11 +142,17 @@ class Worker:
 
 
 def light_task(name: bytes) -> bytes:
+    task()
     return name
 
 
+def task() -> object:
+    return 1
+
+
 def latency(tasks: Tasks) -> list[float]:
-    """From the word of another process to the first line of a task: a wake-up, a commit, a fork and the gate."""
+    """Seconds from a message of another process to the first line of a task: a wake-up, a commit, a fork and the
+    gate."""
     import socket
 
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -169,7 +180,7 @@ def latency(tasks: Tasks) -> list[float]:
 
 
 def engine(tasks: Tasks) -> None:
-    """Rows alone: every task is dispatched, running and finished, a hundred to a transaction."""
+    """Write the rows only: every task is dispatched, running and finished, a hundred per transaction."""
     for first in range(0, len(tasks.names), 100):
         batch = tasks.names[first : first + 100]
         tasks.dispatched(*batch)
@@ -191,7 +202,7 @@ def side_by_side(tasks: Tasks, start: Callable[[str], int]) -> None:
 
 
 def reap(alive: dict[int, str]) -> list[str]:
-    """Waits for one child and takes along whoever else has ended."""
+    """Wait for one child, and collect all others that have ended."""
     ended = [alive.pop(os.waitpid(-1, 0)[0])]
     while alive and (pid := os.waitpid(-1, os.WNOHANG)[0]):
         ended.append(alive.pop(pid))
@@ -202,6 +213,7 @@ def fork_task(folder: str, name: str) -> int:
     pid = os.fork()
     if pid:
         return pid
+    task()
     leave_documents(os.path.join(folder, name))
     os._exit(0)
 
@@ -231,8 +243,21 @@ FLOORS: dict[str, Callable[[Tasks], None]] = {
 }
 
 
+def load_task(file: str) -> None:
+    global task
+    loaded: dict[str, Any] = {}
+    with open(file, encoding="utf-8") as source:
+        exec(source.read(), loaded)
+    task = loaded["main"]
+    # Otherwise collections in the forked processes copy most of the memory.
+    gc.collect()
+    gc.freeze()
+
+
 def main() -> None:
     name, count, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if len(sys.argv) > FILE:
+        load_task(sys.argv[FILE])
     tasks = Tasks(folder, count)
     begin = perf_counter()
     tasks.created()

@@ -1,4 +1,4 @@
-"""The floor of the engine on Postgres: its rows alone, by one connection and four prepared statements.
+"""The floor of the engine on Postgres: only its rows, written by one connection and four prepared statements.
 
 python -m ork.bench.floors.rows_on_postgres COUNT URL    prints the seconds it took
 """
@@ -19,7 +19,7 @@ SQL = parse_blocks(Path(__file__).with_name("postgres.sql").read_text())
 
 
 async def rows(url: str, count: int) -> float:
-    """Seconds for tasks that are created, dispatched, running and finished, a hundred to a request."""
+    """Seconds to create, dispatch, start and finish tasks, a hundred per request."""
     names = [str(n) for n in range(count)]
     connection = await asyncpg.connect(url)
     try:

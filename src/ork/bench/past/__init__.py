@@ -1,4 +1,5 @@
-"""Histories to measure in: finished runs with their tasks and attempts, by the million, written by the store's own SQL."""
+"""Creates histories to measure in: millions of finished runs with their tasks and attempts, written by the store's own
+SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ ADDS = ("add_runs", "add_tasks", "add_attempts", "add_commands", "add_alerts")
 
 
 class Past(Record):
-    """Runs of a version that ended, numbered from the oldest; the newest of `most` ended just now."""
+    """Finished runs of a version, numbered from the oldest; the newest of `most` ended just now."""
 
     version: Version
     most: int
@@ -30,7 +31,8 @@ def statements(store: str) -> dict[str, str]:
 
 
 def add_to_file(path: str, past: Past, first: int, last: int) -> None:
-    """The runs from number `first` to before `last` are in the SQLite file, which nobody writes to meanwhile."""
+    """Add the runs from number `first` up to `last` (exclusive) to the SQLite file, which must not be written to
+    meanwhile."""
     sql = statements("sqlite")
     values = {
         "first": first,
@@ -56,7 +58,7 @@ def add_to_file(path: str, past: Past, first: int, last: int) -> None:
 
 
 async def add_to_server(url: str, past: Past, first: int, last: int) -> None:
-    """The same in the Postgres database of that URL."""
+    """Add the same to the Postgres database of that URL."""
     import asyncpg
 
     sql = statements("postgres")

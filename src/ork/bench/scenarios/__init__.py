@@ -1,4 +1,4 @@
-"""The named scenarios. Each measures its floor right beside every sample and returns its results as JSON data."""
+"""The named scenarios. Each measures its floor next to every sample and returns its results as JSON data."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ork.bench.scenarios.containers import containers
 from ork.bench.scenarios.engine import engine
 from ork.bench.scenarios.history import history
 from ork.bench.scenarios.idle import idle
+from ork.bench.scenarios.imports import IMPORTS
 from ork.bench.scenarios.latency import latency
 from ork.bench.scenarios.memory import memory
 from ork.bench.scenarios.sizes import deep, wide
@@ -34,5 +35,5 @@ SCENARIOS: dict[str, Scenario] = {
     "history": history,
 }
 
-# They need more than a machine with Python, so no suite has them.
-ON_THEIR_OWN: dict[str, Scenario] = {"containers": containers}
+# They need more than Python, so they are not part of a suite.
+ON_THEIR_OWN: dict[str, Scenario] = {"containers": containers, **IMPORTS}

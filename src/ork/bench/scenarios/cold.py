@@ -1,4 +1,4 @@
-"""What a person waits for who types a command."""
+"""The duration of a command from the shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ork.bench import workloads
 from ork.bench.ground import Ground
-from ork.bench.measure import Sample, Target, Work, result_of
+from ork.bench.measure import ResultTarget, Sample, Work, result_of
 from ork.bench.processes import ORK, run
 from ork.bench.scale import Scale
 
@@ -16,13 +16,13 @@ PYTHON_FLOOR = "`python -c pass`"
 
 
 def cold(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
-    """Wall time from the shell, alternating with a bare interpreter."""
+    """Measure wall time from the shell, alternating with a bare interpreter."""
     place = workloads.hello(ground.folder / "hello")
-    help_work = Work("cold-help", 0, PYTHON_FLOOR, (Target(5, at_most=True),))
-    run_work = Work("cold-run", 1, PYTHON_FLOOR, (Target(18, at_most=True),))
+    help_work = Work("cold-help", 0, PYTHON_FLOOR, (ResultTarget(5, at_most=True),))
+    run_work = Work("cold-run", 1, PYTHON_FLOOR, (ResultTarget(18, at_most=True),))
     helps, runs = [], []
     with ground.fresh_store() as store:
-        run((*ORK, "run", "workflow.yaml"), place, store)  # makes the store, and the bytecode of what is imported
+        run((*ORK, "run", "workflow.yaml"), place, store)  # creates the store, and the bytecode of the imported modules
         for _ in range(scale.cold_repeats):
             floor = run((sys.executable, "-c", "pass"), place).seconds
             helps.append(cold_sample((*ORK, "--help"), place, store, floor))

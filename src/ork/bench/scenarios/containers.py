@@ -1,4 +1,4 @@
-"""Containers that do nothing, one after the other: what Ork adds to what the engine takes anyway."""
+"""Measures containers that do nothing, one after the other: what Ork adds to the time of the container engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ork.bench import workloads
 from ork.bench.ground import Ground
-from ork.bench.measure import Sample, Target, Work, judged, result_of
+from ork.bench.measure import ResultTarget, Sample, Work, judged, result_of
 from ork.bench.sampling import driver_sample, interleaved
 from ork.bench.scale import Scale
 from ork.errors import OrkError
@@ -38,10 +38,10 @@ def containers(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
 
 
 def with_own_time(result: dict[str, Any], samples: list[Sample], tasks: int) -> dict[str, Any]:
-    """What Ork adds for each container, in milliseconds."""
+    """The time that Ork adds to each container, in milliseconds."""
     added = sorted((one.seconds - one.floor_seconds) / tasks for one in samples)
     result["own_ms"] = round(added[len(added) // 2] * 1000, 1)
-    return result | judged((Target(200, at_most=True, field="own_ms"),), result)
+    return result | judged((ResultTarget(200, at_most=True, field="own_ms"),), result)
 
 
 def floor_seconds(engine: Engine, count: int) -> float:

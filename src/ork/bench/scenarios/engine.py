@@ -1,4 +1,4 @@
-"""The engine alone: real scheduler, real store, and an executor whose attempts cost nothing."""
+"""Measures the engine alone: the real scheduler and store, and an executor whose attempts cost nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from ork.bench.ground import Ground
-from ork.bench.measure import Sample, Target, Work, result_of
+from ork.bench.measure import ResultTarget, Sample, Work, result_of
 from ork.bench.processes import lean_floor, run
 from ork.bench.sampling import driver_sample, interleaved
 from ork.bench.scale import Scale
@@ -19,7 +19,7 @@ FLOORS = {
 
 def engine(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
     count = scale.engine
-    targets = (Target(10_000, field="tasks_per_second"),)
+    targets = (ResultTarget(10_000, field="tasks_per_second"),)
     work = Work(f"engine-{ground.store}", count, FLOORS[ground.store], targets, rate=True)
 
     def measure(number: int) -> Sample:
@@ -32,7 +32,7 @@ def engine(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
 
 
 def rows_floor(ground: Ground, count: int) -> float:
-    """Seconds for the rows of so many tasks, with no engine."""
+    """Seconds to write the rows of that many tasks without an engine."""
     if ground.server is None:
         return lean_floor("engine", count, ground.folder)
     with ground.fresh_store() as store:

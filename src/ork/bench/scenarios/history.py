@@ -1,11 +1,11 @@
-"""Whether what was makes what is slower: runs in a store with a million finished ones, beside the same in an empty one."""
+"""Measures whether history makes runs slower: a store with a million finished runs compared with an empty one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ork.bench.ground import Ground
-from ork.bench.measure import Target, latencies, one_result
+from ork.bench.measure import ResultTarget, latencies, one_result
 from ork.bench.sampling import drive
 from ork.bench.scale import Scale
 
@@ -14,7 +14,7 @@ FLOOR = "the same runs, turn by turn, in an empty store"
 
 
 def history(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
-    """A result for each size of the history: the mean of a step, and in `costs_ms` what else was looked at."""
+    """A result for each size of the history: the mean duration of a step, and other costs in `costs_ms`."""
     with ground.fresh_store() as filled, ground.fresh_store() as empty:
         stores = (filled or f"sqlite:{ground.folder}/filled.db", empty or f"sqlite:{ground.folder}/empty.db")
         found = drive(ground.folder, None, "history", *stores, *map(str, scale.history))
@@ -26,7 +26,7 @@ def result_of_size(scenario: str, found: dict[str, Any], process: dict[str, Any]
     return one_result(
         scenario,
         {"what": FLOOR, "seconds": empty["step_ms"] / 1000, "costs_ms": rounded(empty)},
-        (Target(1.5, at_most=True), Target(50, at_most=True, field="costs_ms", part="list_ms")),
+        (ResultTarget(1.5, at_most=True), ResultTarget(50, at_most=True, field="costs_ms", part="list_ms")),
         size=found["size"],
         tasks=TASKS,
         tasks_per_second=round(TASKS / filled["run_ms"] * 1000, 1),

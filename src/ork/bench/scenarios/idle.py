@@ -1,4 +1,4 @@
-"""A scheduler with nothing to do: what it costs to leave it running."""
+"""Measures the cost of a scheduler with nothing to do."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from ork.bench import workloads
 from ork.bench.ground import Ground
-from ork.bench.measure import Target, one_result
+from ork.bench.measure import ResultTarget, one_result
 from ork.bench.sampling import drive
 from ork.bench.scale import Scale
 from ork.bench.services import SETTLE_SECONDS, cpu_seconds, rss_mb, scheduler
 
-CPU_TARGET = Target(0.02, at_most=True, field="cpu_s")
+CPU_TARGET = ResultTarget(0.02, at_most=True, field="cpu_s")
 FLOOR = "nothing at all: no CPU time, no statements"
 
 
 def idle(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
-    """A scheduler that is left alone.
+    """Measure an idle scheduler.
 
-    CPU seconds (per minute) and memory are those of a real `ork scheduler`. Statements cannot be seen from
-    outside, so a second one, with a store of its own, counts them at the same time.
+    CPU seconds (per minute) and memory are those of a real `ork scheduler`. Statements cannot be observed from outside,
+    so a second scheduler with its own store counts them at the same time.
     """
     place, apart = workloads.hello(ground.folder / "idle"), workloads.hello(ground.folder / "counting")
     with ground.fresh_store() as store, ground.fresh_store() as other, scheduler(place, store) as pid:

@@ -1,4 +1,4 @@
-"""From a trigger to the first line of the task, with a scheduler that has nothing else to do."""
+"""Measures the time from a trigger to the first line of the task, with an idle scheduler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ork.bench import workloads
 from ork.bench.ground import Ground
-from ork.bench.measure import Sample, Target, Work, latencies, result_of
+from ork.bench.measure import ResultTarget, Sample, Work, latencies, result_of
 from ork.bench.processes import lean_floors
 from ork.bench.sampling import driver_sample
 from ork.bench.scale import Scale
@@ -18,14 +18,14 @@ from ork.model.record import replaced
 
 FLOOR = "a wake-up by socket, a commit to SQLite, a fork from a bare process and the gate"
 TARGETS = (
-    Target(10, at_most=True, field="latency_ms", part="p50"),
-    Target(40, at_most=True, field="latency_ms", part="p99"),
+    ResultTarget(10, at_most=True, field="latency_ms", part="p50"),
+    ResultTarget(40, at_most=True, field="latency_ms", part="p99"),
 )
-AT_ONCE = 20  # triggers between two looks at the floor
+AT_ONCE = 20  # triggers between two measurements of the floor
 
 
 def latency(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
-    """Runs are triggered one by one from another process, as the API and `ork trigger` do."""
+    """Measure runs that are triggered one by one from another process, as the API and `ork trigger` do."""
     place = workloads.hello(ground.folder / "latency")
     floors: list[float] = []
     with ground.fresh_store() as store, scheduler(place, store):
@@ -43,8 +43,8 @@ def latency(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
 
 
 def rounds(triggers: int, place: Path, store: str | None, floors: list[float]) -> Iterator[Sample]:
-    """A sample for each round of triggers: the median of the time until they started."""
-    driver_sample(place, store, *trigger(place, 2))  # whatever is only slow the first time
+    """A sample for each round of triggers: the median time until the tasks started."""
+    driver_sample(place, store, *trigger(place, 2))  # excludes what is slow only the first time
     for _ in range(-(-triggers // AT_ONCE)):
         bare = lean_floors("latency", AT_ONCE, place)
         floors += bare

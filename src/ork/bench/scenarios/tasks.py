@@ -1,4 +1,4 @@
-"""Whole workflows of tiny tasks, run by the real scheduler with real processes."""
+"""Measures whole workflows of tiny tasks, run by the real scheduler in real processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ork.bench import workloads
 from ork.bench.ground import Ground
-from ork.bench.measure import Target, Work, result_of
+from ork.bench.measure import ResultTarget, Work, result_of
 from ork.bench.processes import lean_floor
 from ork.bench.sampling import driver_sample, interleaved
 from ork.bench.scale import Scale
@@ -26,29 +26,29 @@ REUSED_FLOOR = (
 
 
 def chain(scale: Scale, ground: Ground) -> list[Result]:
-    work = Work("chain", scale.chain, CHAIN_FLOOR, (Target(1.7, at_most=True),))
+    work = Work("chain", scale.chain, CHAIN_FLOOR, (ResultTarget(2.1, at_most=True),))
     return [driven(work, scale, ground, "chain", workloads.chain)]
 
 
 def fanout(scale: Scale, ground: Ground) -> list[Result]:
     interpreters = lean_floor("interpreters", scale.fanout, ground.folder)
     more = {"new_interpreters_per_second": round(scale.fanout / interpreters, 1)}
-    work = Work("fanout", scale.fanout, FORK_FLOOR, (Target(0.75),), rate=True, more_floors=more)
+    work = Work("fanout", scale.fanout, FORK_FLOOR, (ResultTarget(0.5),), rate=True, more_floors=more)
     return [driven(work, scale, ground, "fanout", workloads.python_fanout)]
 
 
 def commands(scale: Scale, ground: Ground) -> list[Result]:
-    work = Work("commands", scale.fanout, SPAWN_FLOOR, (Target(0.6),), rate=True)
+    work = Work("commands", scale.fanout, SPAWN_FLOOR, (ResultTarget(0.6),), rate=True)
     return [driven(work, scale, ground, "commands", workloads.command_fanout)]
 
 
 def shared(scale: Scale, ground: Ground) -> list[Result]:
-    work = Work("shared", scale.shared, REUSED_FLOOR, (Target(0.3),), rate=True)
+    work = Work("shared", scale.shared, REUSED_FLOOR, (ResultTarget(0.3),), rate=True)
     return [driven(work, scale, ground, "shared", workloads.shared_fanout)]
 
 
 def driven(work: Work, scale: Scale, ground: Ground, floor: str, prepare: Callable[[Path, int], Path]) -> Result:
-    """Samples of a whole workflow run by the real scheduler in a process of its own, on a store of its own."""
+    """Samples of a whole workflow, run by the real scheduler in its own process and store."""
 
     def measure(number: int) -> Any:
         place = prepare(ground.folder / f"{work.scenario}-{number}", work.tasks)

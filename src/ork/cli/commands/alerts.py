@@ -99,7 +99,7 @@ def test_command(name: str, as_json: bool) -> int:
 
 
 def _send(channel: Channel) -> str | None:
-    """None if the message was sent, else the reason why not."""
+    """Send the message. Returns None, or the reason why it could not be sent."""
     from ork.alerts.not_sent import NotSentError
     from ork.alerts.send import send
     from ork.model.notice import Notice, NoticeKind

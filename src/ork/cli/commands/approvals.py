@@ -10,8 +10,8 @@ import click
 from ork.cli.arguments import run_argument, task_argument
 from ork.cli.commands.run_commands import CommandRequest, submit
 from ork.cli.errors import DONE
+from ork.cli.paint import visible
 from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
-from ork.cli.visible import visible
 
 if TYPE_CHECKING:
     from ork.cli.paint import Line

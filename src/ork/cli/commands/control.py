@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
+from ork.cli.session import current_user, json_option, now, palette, print_json, run_short, store_options
 from ork.errors import RefusedError, UsageError
-from ork.model.installation import ALL_SCHEDULERS, Mode, host_of
+from ork.model.installation import ALL_SCHEDULERS, Control, Mode, control_for, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,6 @@ def list_command(as_json: bool) -> None:
     """
     from ork.cli.paint import line
     from ork.cli.tables import table
-    from ork.model.installation import control_for
     from ork.status.controls import control_json, control_text
     from ork.status.formatting import ago
     from ork.status.schedulers import Liveness, liveness, unverified_text
@@ -124,8 +123,6 @@ def list_command(as_json: bool) -> None:
 
 
 def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_json: bool) -> str:
-    from ork.cli.commands.run_commands import current_user
-    from ork.model.installation import Control
     from ork.status.controls import find_target
 
     asked = _chosen(target, is_all)
@@ -146,7 +143,6 @@ def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_js
 
 
 async def _resume(installation: Installation, asked: str) -> str:
-    from ork.cli.commands.run_commands import current_user
     from ork.status.controls import find_control_target
 
     controls = await installation.store.list_controls()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import json_option, local_settings, now, print_json, run_short, store_options
+from ork.cli.session import current_user, json_option, local_settings, now, print_json, run_short, store_options
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(name="db")
 def db_command() -> None:
-    """Manage the store's schema (migrate, status) and the settings shared by its schedulers (settings, use-settings)."""
+    """Manage the store's schema (migrate, status, indexes) and the settings shared by its schedulers (settings, use-settings)."""
 
 
 @db_command.command(name="migrate")
@@ -60,6 +60,31 @@ def status_command(as_json: bool) -> int:
         if current < known:
             print("  ork db migrate")
     return DONE if current == known else FAILED
+
+
+@db_command.command(name="indexes")
+@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write the file here instead of printing it.")
+@store_options
+def indexes_command(output: str | None) -> None:
+    """Print the indexes that a store on Firestore needs, as the file firestore.indexes.json.
+
+    \b
+    Example:  ork db indexes -o firestore.indexes.json
+    """
+    from ork.app.stores import index_file
+    from ork.errors import UsageError
+
+    settings = local_settings("db")
+    text = index_file(settings)
+    if text is None:
+        hint = "only a store on Firestore needs indexes from outside"
+        raise UsageError(f"the store {settings.store.partition(':')[0]} makes its own indexes", hint=hint)
+    if output is None:
+        print(text, end="")
+        return
+    with open(output, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"wrote {output}")
 
 
 @db_command.command(name="settings")
@@ -125,7 +150,6 @@ async def _read_settings(installation: Installation) -> tuple[SharedSettings | N
 async def _use_settings(installation: Installation, force: bool) -> tuple[SharedSettings | None, SharedSettings]:
     from ork.app.installation import open_configured_objects
     from ork.app.shared_settings import use_settings
-    from ork.cli.commands.run_commands import current_user
 
     before = await installation.store.read_shared_settings()
     objects = open_configured_objects(installation.settings, creates=True)

@@ -47,7 +47,7 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
         str(found.attempt.key),
         "trace" if trace else "fail",
     ]
-    from ork.executors.local_environment import inherited
+    from ork.executors.local_worker import inherited
 
     environment = {
         **inherited(settings.environ, settings.pass_env),
@@ -96,11 +96,11 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
 def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
     """The named task; without a name, or for a fan-out without an index, the first one that failed."""
     from ork.model.task import TaskStatus
-    from ork.status.ids import Target, pick_tasks
-    from ork.status.instances import is_group
+    from ork.status.ids import RunTarget, pick_tasks
+    from ork.status.run_view import is_group
 
     failed = view.by_status[TaskStatus.FAILED]
-    keys = [key for key in pick_tasks(view.tasks, Target("", task, instance)) if not is_group(view.tasks[key])]
+    keys = [key for key in pick_tasks(view.tasks, RunTarget("", task, instance)) if not is_group(view.tasks[key])]
     chosen = next((key for key in keys if key in failed), None)
     if chosen is None and len(keys) != 1:
         which = f"`{task}` has {len(keys)} instances" if task else "no task of this run failed"
@@ -122,7 +122,7 @@ def _chosen(attempts: tuple[Attempt, ...], number: int | None, view: RunView, ke
 
 def _interpreter(found: _Found) -> str:
     from ork.executors.executor import LaunchOrder
-    from ork.executors.local_python import InterpreterError, interpreter_for
+    from ork.executors.local_worker import InterpreterError, interpreter_for
 
     spec = found.spec
     paths = tuple(spec.get("paths") or ())

@@ -11,7 +11,16 @@ import click
 from ork.cli.arguments import workflow_argument
 from ork.cli.definitions import default_file, definition_error, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import json_option, note_other_project, now, print_json, run_short, settings_of, store_options
+from ork.cli.session import (
+    current_user,
+    json_option,
+    note_other_project,
+    now,
+    print_json,
+    run_short,
+    settings_of,
+    store_options,
+)
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -61,22 +70,29 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
 
 
 def _notes(versions: list[Version], settings: Settings, is_served: bool) -> list[str]:
-    """Notes about the deployed workflows: schedules that cannot fire, and failures that alert no one."""
+    """Notes about the deployed workflows: schedules that cannot fire, budgets without effect, failures that alert no one."""
     from ork.alerts.channels import has_global_channel
     from ork.status.schedulers import NOTHING_FIRES
 
     scheduled = [each.workflow for each in versions if each.workflow.schedule and each.workflow.schedule.enabled]
     notes = [NOTHING_FIRES] if scheduled and not is_served else []
-    if settings.server is not None or has_global_channel(settings.alerts):  # a server has an ork.yaml of its own
+    if settings.server is not None:  # a server has an ork.yaml of its own
+        return notes
+    budgeted = [each.workflow for each in versions if each.workflow.budget is not None]
+    if budgeted:
+        from ork.app.pricing import budget_notes
+
+        notes += [note for workflow in budgeted for note in budget_notes(workflow, settings)]
+    if has_global_channel(settings.alerts):
         return notes
     advice = "nobody is notified when it fails; add `alerts: [NAME]`"
-    quiet = [workflow.name for workflow in scheduled if not workflow.alerts]
-    return notes + [f"{name} has a schedule and no alert target: {advice}" for name in quiet]
+    notes += [f"{each.name} has a schedule and no alert target: {advice}" for each in scheduled if not each.alerts]
+    advice = "nobody is notified when it is exceeded; add `alerts: [NAME]`"
+    return notes + [f"{each.name} has a budget and no alert target: {advice}" for each in budgeted if not each.alerts]
 
 
 async def _save(installation: Installation, versions: list[Version]) -> tuple[list[bool], bool]:
     """Saves the versions. Returns which of them are new, and whether a scheduler fires schedules."""
-    from ork.cli.commands.run_commands import current_user
     from ork.status.schedulers import fires_schedules
     from ork.status.schedules import deploy
 

@@ -8,26 +8,48 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from ork.cli.cloud_checks import (
+    cloud_bucket,
+    cloud_identity,
+    cloud_jobs,
+    cloud_queue,
+    cloud_service,
+    cloud_settings,
+    cloud_store,
+)
 from ork.cli.damage_checks import Finding, damaged, has_no_store_yet, set_aside
 from ork.cli.errors import DONE, FAILED
 from ork.cli.session import current_settings, json_option, now, palette, print_json, run_short, store_options
-from ork.errors import OrkError
+from ork.errors import OrkError, SettingsDifferError, UsageError
 from ork.settings import Settings
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
 
 
 @click.command(name="doctor")
+@click.option(
+    "--cloud",
+    "in_cloud",
+    is_flag=True,
+    help="Check an installation on Google Cloud: settings, identity, database, bucket, queue, Cloud Run and service.",
+)
 @json_option
 @store_options
-def doctor_command(as_json: bool) -> int:
-    """Check interpreter, store, clock, folders, executors, permissions, alerts and traces; exit 1 if something is broken.
+def doctor_command(in_cloud: bool, as_json: bool) -> int:
+    """Check interpreter, store, clock, folders, executors, permissions, alarm, alerts and traces; exit 1 if something is broken.
+
+    With --cloud, each finding names the missing permission, service or setting, and how to add it.
 
     \b
     Example:  ork doctor
     """
     settings = current_settings()
-    checks = CHECKS if settings.server is None else CHECKS_THROUGH_SERVER
+    if in_cloud and settings.server is not None:
+        raise UsageError(
+            "`ork doctor --cloud` checks what an identity may do, and does not work through a server",
+            hint="run it with ORK_STORE and ORK_OBJECTS; as the service: gcloud run jobs execute NAME-doctor --wait",
+        )
+    checks = CHECKS_IN_CLOUD if in_cloud else CHECKS if settings.server is None else CHECKS_THROUGH_SERVER
     found = [finding for check in checks for finding in _guarded(check, settings)]
     # Several checks need the store: its problem is shown only by the first of them.
     findings = [each for index, each in enumerate(found) if each.says not in (other.says for other in found[:index])]
@@ -40,8 +62,7 @@ def doctor_command(as_json: bool) -> int:
 
 
 def _print(findings: list[Finding]) -> None:
-    from ork.cli.paint import Span, line, width_of
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, line, visible, width_of
 
     on, lines = palette(sys.stdout), []
     for finding in findings:
@@ -58,7 +79,7 @@ def _print(findings: list[Finding]) -> None:
 
 
 def _guarded(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
-    subject = check.__name__.strip("_")
+    subject = check.__name__.strip("_").removeprefix("cloud_")
     try:
         return list(check(settings))
     except OrkError as error:
@@ -75,7 +96,7 @@ def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 def _store(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
-    from ork.app.stores import store_path, store_schema
+    from ork.app.stores import check_access, store_path, store_schema
     from ork.state.records import RunFilter
     from ork.state.urls import without_password
     from ork.status.formatting import count
@@ -84,6 +105,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
     if path is not None and not os.path.exists(path):
         yield Finding("store", f"none yet: the first run creates {path}")
         return
+    check_access(settings)
     current, known = store_schema(settings)
     if current != known:
         yield Finding("store", f"schema {current}, this Ork knows {known}", "ork db migrate", broken=current > known)
@@ -100,7 +122,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
     where = path or without_password(settings.store)
     yield Finding("store", f"{where}, schema {current}, {count(workflows, 'workflow')}", fix, broken=not writable)
     objects = _objects_folder(settings)
-    if has_run and not os.path.isdir(objects):
+    if has_run and objects is not None and not os.path.isdir(objects):
         yield Finding("objects", f"{objects} is missing: logs and large outputs in it are gone", "restore it")
 
 
@@ -109,7 +131,6 @@ def _shared(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation, open_configured_objects
     from ork.app.shared_settings import difference, local_shared_settings
     from ork.app.stores import store_schema
-    from ork.errors import SettingsDifferError
     from ork.objects.identity import read_identity
 
     if has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
@@ -126,6 +147,27 @@ def _shared(settings: Settings) -> Iterator[Finding]:
         yield Finding("shared", problem.message, problem.hint, broken=True)
 
 
+def _objects(settings: Settings) -> Iterator[Finding]:
+    """Whether the server that keeps the documents is reached, accepts the token and belongs to this installation."""
+    from ork.objects.opening import SERVER
+
+    if not settings.objects.startswith(SERVER):
+        return
+    from ork.app.installation import Installation
+    from ork.app.shared_settings import check_server
+    from ork.objects.served import ServedObjects
+
+    objects = ServedObjects(settings.objects, settings.token, is_patient=False)
+    about = objects.check()
+    if not has_no_store_yet(settings):
+
+        async def compare(installation: Installation) -> None:
+            await check_server(installation.store, objects)
+
+        run_short(compare)
+    yield Finding("objects", f"{objects.address} keeps them as {about['kind']}, Ork {about['version']}")
+
+
 def _clock(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     time = now()
     sane = 2024 < time.year < 2200
@@ -140,19 +182,39 @@ def _folders(settings: Settings) -> Iterator[Finding]:
     yield from _disks(settings, folder)
 
 
-def _objects_folder(settings: Settings) -> str:
-    from ork.objects.opening import root_of_url
+def _objects_folder(settings: Settings) -> str | None:
+    """The folder of the objects; None if they are not in a folder of this machine."""
+    from ork.objects.opening import FILE, JOURNAL, root_of_url
 
+    if not settings.objects.startswith((FILE, JOURNAL)):
+        return None
     return os.path.join(settings.root, root_of_url(settings.objects))
+
+
+def _bucket(settings: Settings) -> Iterator[Finding]:
+    """Whether this process can do in the bucket what Ork needs."""
+    from ork.objects.buckets.address import is_bucket
+
+    if not is_bucket(settings.objects):
+        return
+    from ork.objects.buckets.opening import open_bucket
+    from ork.objects.buckets.probe import try_bucket
+
+    steps = list(try_bucket(open_bucket(settings.objects, forks=False)))
+    for step in steps:
+        if step.problem is not None:
+            yield Finding("bucket", f"{step.name}: {step.problem}", step.hint or "see docs/buckets.md", broken=True)
+    if all(step.problem is None for step in steps):
+        yield Finding("bucket", f"{settings.objects}: {', '.join(step.name for step in steps)}")
 
 
 def _disks(settings: Settings, project: str) -> Iterator[Finding]:
     """Free space on the disks of the project, the store and the objects, each disk once."""
     from ork.app.stores import store_path
 
-    objects = _objects_folder(settings)
+    objects = _objects_folder(settings) or project
     seen = set()
-    for folder in (project, os.path.dirname(store_path(settings) or objects), objects):
+    for folder in (project, os.path.dirname(store_path(settings) or objects or ""), objects or ""):
         if not os.path.isdir(folder) or (number := os.stat(folder).st_dev) in seen:
             continue
         seen.add(number)
@@ -176,7 +238,7 @@ def _fork_server(settings: Settings) -> Iterator[Finding]:
     import asyncio
 
     from ork.executors.fork_probe import try_fork_server
-    from ork.executors.local_python import InterpreterError, Pythons
+    from ork.executors.local_worker import InterpreterError, Pythons
 
     try:
         interpreter = Pythons(uses_project_python=True).of_project(settings.root)
@@ -223,7 +285,6 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
     import subprocess
 
     from ork.app.executors import check_task_user
-    from ork.errors import UsageError
     from ork.worker.supervise.task_user import TaskUser
 
     try:
@@ -275,9 +336,30 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         yield Finding("schedulers", f"{host_of(entry.identity)}: {unverified_text(entry)}")
     for note in sorted({note for entry in alive for note in entry.notes}):
         yield Finding("schedulers", f"slower than it should be: {note}", "see docs/monitoring.md, Fall-backs")
-    if schedules and not is_served:
+    if schedules and not is_served and settings.alarm is None:
         fix = "start `ork scheduler` or `ork serve`, or call `ork tick` regularly"
         yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
+
+
+def _alarm(settings: Settings) -> Iterator[Finding]:
+    """Which alarm calls ticks, when it calls next, and whether it works."""
+    from ork.app.alarms import read_alarm_state
+    from ork.status.formatting import ago, count
+    from ork.status.shapes import time_json
+
+    state = read_alarm_state(settings)
+    if state is None:
+        return
+    if state.problem is not None:
+        fix = state.problem.hint or "see docs/scale-to-zero.md"
+        yield Finding("alarm", f"does not work: {state.problem.message}", fix, broken=True)
+        return
+    when = "is not set" if state.next is None else f"calls {ago(state.next, now())} ({time_json(state.next)})"
+    yield Finding("alarm", f"{state.describes} {when}")
+    if state.failing:
+        fix = "see the log of `ork serve --on-request`, and who may call it in docs/security.md"
+        answer = f" (the last answer: {state.last_answer})" if state.last_answer else ""
+        yield Finding("alarm", f"{count(state.failing, 'call')} without success so far, to be repeated{answer}", fix)
 
 
 def _alerts(settings: Settings) -> Iterator[Finding]:
@@ -317,7 +399,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
 
 def _traces(settings: Settings) -> Iterator[Finding]:
-    """Only if a collector is configured or required."""
+    """Whether traces are sent. Checked only if a collector is configured or required."""
     if settings.disables_traces or not (settings.traces or settings.has_collector):
         return
     from importlib.util import find_spec
@@ -346,6 +428,8 @@ CHECKS_THROUGH_SERVER = (_interpreter, _server, _clock, _schedulers, set_aside)
 CHECKS = (
     _interpreter,
     _folders,
+    _bucket,
+    _objects,
     _store,
     _shared,
     _clock,
@@ -358,7 +442,22 @@ CHECKS = (
     set_aside,
     damaged,
     _secrets,
+    _alarm,
     _alerts,
     _undefined_alerts,
     _traces,
+)
+CHECKS_IN_CLOUD = (
+    _interpreter,
+    cloud_settings,
+    cloud_identity,
+    cloud_store,
+    cloud_bucket,
+    _shared,
+    cloud_queue,
+    _alarm,
+    cloud_jobs,
+    cloud_service,
+    _secrets,
+    _alerts,
 )

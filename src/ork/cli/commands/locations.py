@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import current_settings, json_option, now, palette, print_json, run_long, run_short, store_options
+from ork.cli.session import (
+    current_settings,
+    current_user,
+    json_option,
+    now,
+    palette,
+    print_json,
+    run_long,
+    run_short,
+    store_options,
+)
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +98,6 @@ async def _views(installation: Installation) -> list[LocationView]:
 
 
 async def _refresh(installation: Installation, names: tuple[str, ...]) -> list[LocationView]:
-    from ork.cli.commands.run_commands import current_user
     from ork.status.schedulers import live_schedulers, present_schedulers
 
     known = live_schedulers if installation.can_work else present_schedulers
@@ -143,8 +152,7 @@ def _lines(views: list[LocationView]) -> list[Line]:
 
 
 def _row(view: LocationView) -> tuple[Span | str, ...]:
-    from ork.cli.paint import Span
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, visible
     from ork.status.formatting import ago
 
     entry, status = view.entry, view.status(now())
@@ -164,8 +172,7 @@ def _row(view: LocationView) -> tuple[Span | str, ...]:
 
 def _problem_lines(view: LocationView) -> list[Line]:
     """The location's error, and the end of its parser's output."""
-    from ork.cli.paint import Span, line
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, line, visible
 
     entry = view.entry
     kept = f"; {entry.digest[:_DIGEST_LETTERS]} stays in use" if entry.digest else ""

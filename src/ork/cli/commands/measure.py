@@ -46,15 +46,19 @@ def bench_command(scenario: str, store: str | None, compare: str | None, as_json
 @click.option("--seed", type=int, help="Replay one seed.")
 @click.option("--seconds", type=click.FloatRange(min=0), help="Try seeds for this long.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Try this many seeds.")
+@click.option(
+    "--store", type=click.Choice(["sqlite", "firestore"]), default="sqlite", help="The store whose code is simulated."
+)
 @json_option
-def sim_command(seed: int | None, seconds: float | None, seeds: int | None, as_json: bool) -> int:
+def sim_command(seed: int | None, seconds: float | None, seeds: int | None, store: str, as_json: bool) -> int:
     """Simulate crashes, pauses and lost messages in virtual time and check all guarantees.
 
     \b
     Example:  ork sim --seconds 30
+              ork sim --store firestore --seeds 50
     """
     simulate = import_module(SIMULATION).simulate_command
-    report: dict[str, Any] = simulate(seed, seconds, seeds, _emitter(as_json))
+    report: dict[str, Any] = simulate(seed, seconds, seeds, _emitter(as_json), store)
     if as_json:
         print_json(report)
     return FAILED if report.get("violations") else DONE

@@ -60,6 +60,6 @@ def _safe_text(data: bytes) -> str:
     """The JSON text; on a terminal with control characters made visible."""
     if not sys.stdout.isatty():
         return data.decode("utf-8", "replace")
-    from ork.cli.visible import visible_bytes
+    from ork.cli.paint import visible_bytes
 
     return visible_bytes(data)

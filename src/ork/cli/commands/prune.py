@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE
-from ork.cli.session import current_settings, json_option, now, print_json, run_short, store_options
+from ork.cli.session import current_settings, current_user, json_option, now, print_json, run_short, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
 
 async def _prune(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
     from ork.app.installation import RemoteInstallation
-    from ork.cli.commands.run_commands import current_user
     from ork.status.pruning import prune_some
 
     if isinstance(installation, RemoteInstallation):

@@ -49,7 +49,7 @@ def report_command(run: str, file: str | None, as_json: bool) -> None:
 
 
 async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
-    from ork.cli.report.page import Report, page
+    from ork.cli.report.page import RunReport, page
     from ork.status.facts import with_facts
     from ork.status.ids import parse_target, resolve_run
     from ork.status.run_view import open_view
@@ -57,7 +57,9 @@ async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
     store = installation.store
     view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
     attempts = with_facts(installation.objects, await store.list_attempts(view.run.id))
-    return list(page(Report(view, attempts, now(), lambda key: _end_of_log(installation.objects, key)))), view.short
+    cost = await installation.cost(view.run.id, now())
+    report = RunReport(view, attempts, now(), lambda key: _end_of_log(installation.objects, key), cost)
+    return list(page(report)), view.short
 
 
 def _end_of_log(objects: AttemptDocuments, attempt: AttemptKey) -> Printed:

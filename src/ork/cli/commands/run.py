@@ -19,7 +19,7 @@ from ork.terminal import is_dumb_terminal
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.cli.progress import Progress
-    from ork.cli.run_follower import Ending, Interrupts
+    from ork.cli.run_follower import FollowEnd, Interrupts
     from ork.model.run import Run
     from ork.status.approvals import PendingApproval
     from ork.status.run_view import RunView
@@ -96,7 +96,8 @@ def create_detached(create: Callable[[Installation], Coroutine[Any, Any, Run]], 
         from ork.status.schedulers import present_schedulers
 
         run = await create(installation)
-        return run, bool(await present_schedulers(installation.store, None))
+        is_woken = installation.clock is not None and installation.alarm_failure is None
+        return run, is_woken or bool(await present_schedulers(installation.store, None))
 
     run, is_served = run_short(work, creates=creates)
     if as_json:
@@ -251,7 +252,7 @@ def _print_pending(pending: list[PendingApproval]) -> None:
         palette(sys.stderr).write(sys.stderr, [line(f"  ork approve {named}   ork reject {named}{who}")])
 
 
-def _conclude(view: RunView, ending: Ending) -> None:
+def _conclude(view: RunView, ending: FollowEnd) -> None:
     """Prints the result on stdout and the next commands on stderr."""
     from ork.cli.paint import line
     from ork.cli.task_lines import next_steps, summary
@@ -268,19 +269,19 @@ def _conclude(view: RunView, ending: Ending) -> None:
     palette(sys.stderr).write(sys.stderr, [line(f"  ork watch {view.short}   ork cancel {view.short}")])
 
 
-def _exit_code(view: RunView, ending: Ending) -> int:
-    from ork.cli.run_follower import Ending
+def _exit_code(view: RunView, ending: FollowEnd) -> int:
+    from ork.cli.run_follower import FollowEnd
 
     match ending:
-        case Ending.TIMED_OUT:
+        case FollowEnd.TIMED_OUT:
             return TIMED_OUT
-        case Ending.LOST:
+        case FollowEnd.LOST:
             return DONE
-        case Ending.INTERRUPTED | Ending.DETACHED:
+        case FollowEnd.INTERRUPTED | FollowEnd.DETACHED:
             return INTERRUPTED
-        case Ending.WAITING:
+        case FollowEnd.WAITING:
             return WAITING
-        case Ending.FINAL:
+        case FollowEnd.FINAL:
             return DONE if view.run.status == "success" else FAILED
 
 

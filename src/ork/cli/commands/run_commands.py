@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +11,14 @@ import click
 
 from ork.cli.arguments import run_argument
 from ork.cli.errors import DONE
-from ork.cli.session import json_option, now, print_json, run_short, store_options
+from ork.cli.session import current_user, json_option, now, print_json, run_short, store_options
 from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.run import Run, SchedulerEntry
-    from ork.status.ids import Target
+    from ork.status.ids import RunTarget
     from ork.status.run_view import RunView
 
 NO_SCHEDULER_YET = "no scheduler is running: `ork tick` or `ork scheduler` carries it out"
@@ -113,7 +112,7 @@ class CommandRequest(NamedTuple):
     task: str | None = None
     everything: bool = False
     comment: str | None = None
-    choose: Callable[[RunView, Target], str | None] | None = None
+    choose: Callable[[RunView, RunTarget], str | None] | None = None
     check: Callable[[Installation, RunView, TaskKey], Awaitable[None]] | None = None  # raises if not allowed
 
 
@@ -201,13 +200,3 @@ async def _submit(installation: Installation, run: str, request: CommandRequest)
             raise command_refused(command, row, short)
         case None:
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
-
-
-def current_user() -> str:
-    """The login name of the user, for the audit log."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"

@@ -11,7 +11,7 @@ import click
 
 from ork.cli.arguments import complete_run, run_argument
 from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
-from ork.model.sealed import redacted_params
+from ork.model.secret import redacted_params
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ork.model.run import Run
     from ork.model.task import Attempt
     from ork.state.records import RunFilter
+    from ork.status.cost import CostReport
+    from ork.status.launch_groups import GroupStarts
     from ork.status.run_view import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
@@ -105,7 +107,7 @@ async def _page(installation: Installation, query: RunFilter) -> _Page:
 
 
 def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:
-    from ork.cli.state_style import run_status_span
+    from ork.cli.paint import run_status_span
     from ork.cli.tables import table
     from ork.status.formatting import ago, between, slot_time
 
@@ -131,42 +133,65 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
 @run_argument
 @click.option("--full", is_flag=True, help="Show every frame of a failure, and where each attempt ran.")
 @click.option("--instances", "unfolded", is_flag=True, help="Show each instance of a fan-out on its own line.")
+@click.option("--cost", "with_cost", is_flag=True, help="Show what it costs, by estimate; see `ork cost`.")
 @json_option
 @store_options
-def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
+def show_command(run: str, full: bool, unfolded: bool, with_cost: bool, as_json: bool) -> None:
     """Show a run and its tasks, and why tasks failed.
 
     \b
     Example:  ork show @last --instances
     """
+    from ork.model.json_fields import to_json
     from ork.status.facts import MOST_ATTEMPTS, with_facts
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.launch_groups import waiting_groups
     from ork.status.run_view import open_view
     from ork.status.shapes import full_run_json
 
-    async def read(installation: Installation) -> tuple[RunView, tuple[Attempt, ...]]:
+    async def read(
+        installation: Installation,
+    ) -> tuple[RunView, tuple[Attempt, ...], tuple[GroupStarts, ...], CostReport | None]:
         store = installation.store
         view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
         wanted = as_json or full or view.total <= MOST_ATTEMPTS
         wanted = wanted or any(task.attempt > 1 for task in view.tasks.values())
         attempts = await store.list_attempts(view.run.id) if wanted else ()
-        return view, with_facts(installation.objects, attempts)
+        groups = () if as_json else await waiting_groups(store, view)
+        cost = await installation.cost(view.run.id, now()) if with_cost else None
+        return view, with_facts(installation.objects, attempts), groups, cost
 
-    view, attempts = run_short(read)
+    view, attempts, groups, cost = run_short(read)
     if as_json:
-        print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
+        shape = full_run_json(view.run, view.version, view.tasks.values(), attempts)
+        print_json(shape if cost is None else {**shape, "cost": to_json(cost)})
     else:
-        lines = show_lines(view, now(), attempts, full=full, unfolded=unfolded)
-        palette(sys.stdout).write(sys.stdout, lines)
+        lines = show_lines(view, now(), attempts, full=full, unfolded=unfolded, groups=groups)
+        palette(sys.stdout).write(sys.stdout, lines + _cost_lines(cost))
+
+
+def _cost_lines(cost: CostReport | None) -> list[Line]:
+    if cost is None:
+        return []
+    from ork.cli.cost_lines import cost_table, note_lines
+    from ork.cli.paint import Span, line
+    from ork.status.cost import total_line
+
+    return [line(""), line(Span(f"cost: {total_line(cost)}", "bold")), *cost_table(cost), *note_lines([cost])]
 
 
 def show_lines(
-    view: RunView, time: datetime, attempts: Sequence[Attempt] = (), *, full: bool = False, unfolded: bool = False
+    view: RunView,
+    time: datetime,
+    attempts: Sequence[Attempt] = (),
+    *,
+    full: bool = False,
+    unfolded: bool = False,
+    groups: Sequence[GroupStarts] = (),
 ) -> list[Line]:
     """The run with its facts, params and tasks, and a summary."""
     from ork.cli import task_lines
-    from ork.cli.paint import Span, line
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, line, visible
     from ork.status.formatting import ago, slot_time
 
     run = view.run
@@ -188,6 +213,8 @@ def show_lines(
             lines += task_lines.any_lines(view, task, time, full=full)
             lines += task_lines.earlier_lines(task, tries.get(task.key, ()))
             lines += task_lines.fact_lines(tries.get(task.key, ()), full=full)
+        waiting = [group for group in groups if task.key == (group.task, None)]
+        lines += [line(Span(f"      {group}", "dim")) for group in waiting]
         if task.key.index is None and not unfolded:
             lines += task_lines.instance_lines(view, task.key.name, time, full=full)
     lines += [line(""), task_lines.summary(view)]
@@ -203,7 +230,7 @@ def show_lines(
 def _params(params: dict[str, Any]) -> str:
     import json
 
-    from ork.cli.visible import shorten, visible
+    from ork.cli.paint import shorten, visible
 
     return shorten(
         visible(", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in params.items())), 160

@@ -1,4 +1,4 @@
-"""`ork schedules`: lists schedules and their next times."""
+"""`ork schedules`: lists schedules and their next times, or plays them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.commands.simulate import simulate_command
 from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.errors import UsageError
 
@@ -17,17 +18,21 @@ if TYPE_CHECKING:
     from ork.status.schedules import Upcoming
 
 
-@click.command(name="schedules")
+@click.group(name="schedules", invoke_without_command=True)
 @click.option("--next", "count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times.")
 @click.option("--after", metavar="TIME", help="Show times after TIME instead of now.")
 @json_option
 @store_options
-def schedules_command(count: int, after: str | None, as_json: bool) -> None:
-    """List schedules and their next times, in their own time zone and in local time.
+@click.pass_context
+def schedules_command(context: click.Context, count: int, after: str | None, as_json: bool) -> None:
+    """List schedules and their next times, in their own time zone and in local time, or play months of them (simulate).
 
     \b
     Example:  ork schedules --next 5
+              ork schedules simulate --from 2026-01-01 --to 2026-04-01
     """
+    if context.invoked_subcommand is not None:
+        return
     start = now() if after is None else parse_time(after, "--after")
     from ork.status.schedulers import NOTHING_FIRES
 
@@ -43,6 +48,9 @@ def schedules_command(count: int, after: str | None, as_json: bool) -> None:
         if not is_served and any(each.entry.enabled for each in found):
             sys.stdout.flush()
             print(f"note: {NOTHING_FIRES}", file=sys.stderr)
+
+
+schedules_command.add_command(simulate_command)
 
 
 async def _upcoming(installation: Installation, start: datetime, count: int) -> tuple[list[Upcoming], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -13,6 +14,7 @@ from ork.cli.session import current_settings, run_service, store_options, task_u
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from ork.api.identity_tokens import IdentityVerifier
     from ork.app.installation import Installation
     from ork.cli.services import Services
     from ork.settings import Settings
@@ -31,6 +33,7 @@ class Options(NamedTuple):
     tls_cert: str | None
     tls_key: str | None
     log_format: str
+    on_request: bool = False
 
 
 @click.command(name="serve")
@@ -39,6 +42,11 @@ class Options(NamedTuple):
     "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free port."
 )
 @click.option("--no-scheduler", is_flag=True, help="Only the API; use other schedulers, or `POST /tick`.")
+@click.option(
+    "--on-request",
+    is_flag=True,
+    help="Work only inside requests, for platforms that give CPU only then; needs `alarm` in ork.yaml.",
+)
 @click.option("--no-api", is_flag=True, help="Only the scheduler, like `ork scheduler`.")
 @click.option("--drain", "drains", is_flag=True, help="When stopped, start nothing new and wait for running tasks.")
 @click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A host name of this server.")
@@ -59,6 +67,7 @@ def serve_command(
     host: str,
     port: int,
     no_scheduler: bool,
+    on_request: bool,
     no_api: bool,
     drains: bool,
     allowed_hosts: tuple[str, ...],
@@ -78,11 +87,34 @@ def serve_command(
     """
     if no_scheduler and no_api:
         raise UsageError("--no-scheduler and --no-api leave nothing to serve")
+    settings = current_settings()
+    if on_request:
+        _check_on_request(settings, no_api=no_api, drains=drains)
+        allowed_hosts = (*allowed_hosts, *_host_of_alarm(settings))
+    has_scheduler = not (no_scheduler or on_request)
     names = (allowed_hosts, trusted_proxies)
-    options = Options(host, port, not no_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format)
-    note_new_project(current_settings())
+    options = Options(host, port, has_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format, on_request)
+    note_new_project(settings)
     log = ServiceLog(log_format, log_level)
     run_service(lambda installation: _work(installation, options, log), log)
+
+
+def _check_on_request(settings: Settings, *, no_api: bool, drains: bool) -> None:
+    if no_api or drains:
+        raise UsageError(f"--on-request works inside requests: {'--no-api' if no_api else '--drain'} has no effect")
+    if settings.alarm is None:
+        raise UsageError(
+            "--on-request needs an alarm: nobody would call a tick when something is due",
+            hint="set `alarm` in ork.yaml: `ork explain ORK851` shows how",
+        )
+
+
+def _host_of_alarm(settings: Settings) -> tuple[str, ...]:
+    """The host name that the alarm's calls use."""
+    from urllib.parse import urlsplit
+
+    host = urlsplit(settings.alarm.url).hostname if settings.alarm is not None else None
+    return (host,) if host else ()
 
 
 def note_new_project(settings: Settings) -> None:
@@ -126,7 +158,8 @@ async def _add_api(installation: Installation, options: Options, services: Servi
     from ork.api.origins import is_loopback
     from ork.api.server import ApiServer, ListenAddress, check_exposure
     from ork.api.tokens import ensure_first_token
-    from ork.app.installation import http_api, open_installation
+    from ork.app.http_api import http_api
+    from ork.app.installation import open_installation
     from ork.cli.session import now
 
     address = ListenAddress(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)
@@ -136,13 +169,43 @@ async def _add_api(installation: Installation, options: Options, services: Servi
     elif options.tls_cert is None:
         print("without --tls-cert tokens are sent unencrypted: use a proxy with TLS", file=sys.stderr)
     services.api_installation = await open_installation(installation.settings)
-    api = http_api(services.api_installation, services.service)
+    settings = installation.settings
+    seconds = settings.request_seconds if options.on_request else None
+    api = http_api(services.api_installation, services.service, request_seconds=seconds)
     services.hub = api.hub
+    verifier = _identity_verifier(settings)
+    if options.on_request:
+        await _prepare(services.api_installation, verifier)
     if services.service is None:
         api.telemetry.listen(log)
     proxies = options.trusted_proxies or installation.settings.trusted_proxies
-    app = create_app(api, allowed_hosts=options.allowed_hosts, trusted_proxies=proxies)
+    app = create_app(api, allowed_hosts=options.allowed_hosts, trusted_proxies=proxies, platform=verifier)
     services.server = ApiServer(app, address, api.telemetry)
+
+
+def _identity_verifier(settings: Settings) -> IdentityVerifier | None:
+    """Verifies the tokens of the alarm's calls; None if they carry none."""
+    alarm = settings.alarm
+    if alarm is None or not alarm.service_account:
+        return None
+    from ork.api.identity_tokens import ExpectedIdentity, IdentityVerifier
+
+    return IdentityVerifier(ExpectedIdentity(alarm.url.rstrip("/"), alarm.service_account, alarm.keys_url))
+
+
+async def _prepare(installation: Installation, verifier: IdentityVerifier | None) -> None:
+    """Loads what the first request needs: a platform gives more CPU to a starting process than to a request."""
+    import ork.scheduler.service
+    import ork.scheduler.step  # noqa: F401
+    from ork.app.scheduler_options import uses_cloud_run
+
+    if installation.clock is not None:
+        installation.clock.alarm.timers.prepare()
+    if uses_cloud_run(installation.settings):
+        with suppress(ImportError):  # then the first task that needs it says what is missing
+            import google.cloud.run_v2  # noqa: F401
+    if verifier is not None:
+        await verifier.prepare()
 
 
 def _need_server_packages() -> None:

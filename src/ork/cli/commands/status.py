@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from ork.app.alarms import AlarmState
     from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.model.ids import RunId
@@ -38,7 +39,8 @@ def status_command(as_json: bool) -> None:
         from ork.status.overview import overview_json
 
         about = {"store": found.store, "is_disk_full": found.is_disk_full, "schedules": found.schedules}
-        print_json({**about, "is_served": found.is_served, **overview_json(found.overview, now())})
+        about = {**about, "is_served": found.is_served, "alarm": _alarm_json(found.alarm)}
+        print_json({**about, **overview_json(found.overview, now())})
     else:
         on = palette(sys.stdout)
         facts, rows = _lines(found)
@@ -52,9 +54,11 @@ class Found(NamedTuple):
     is_disk_full: bool
     schedules: int  # enabled ones
     is_served: bool
+    alarm: AlarmState | None
 
 
 async def _gather(installation: Installation) -> Found:
+    from ork.app.alarms import read_alarm_state
     from ork.status.ids import short_ids
     from ork.status.overview import read_overview
     from ork.status.schedulers import fires_schedules
@@ -64,13 +68,14 @@ async def _gather(installation: Installation) -> Found:
     short = await short_ids(store, [run.id for run in overview.runs])
     schedules = sum(entry.enabled for entry in await store.list_schedules())
     is_full = installation.objects.is_full()
-    return Found(installation.address, overview, short, is_full, schedules, await fires_schedules(store))
+    alarm = read_alarm_state(installation.settings) if installation.can_work else None
+    is_served = await fires_schedules(store)
+    return Found(installation.address, overview, short, is_full, schedules, is_served, alarm)
 
 
 def _lines(found: Found) -> tuple[list[Line], list[Line]]:
     """The facts, which may be long, and the table below them."""
-    from ork.cli.paint import line
-    from ork.cli.state_style import run_status_span
+    from ork.cli.paint import line, run_status_span
     from ork.cli.tables import table
     from ork.model.installation import host_of
     from ork.model.run import RunStatus
@@ -91,9 +96,12 @@ def _lines(found: Found) -> tuple[list[Line], list[Line]]:
         lines += [_fact("", f"slower than it should be: {note}") for note in entry.notes]
     if not overview.schedulers:
         lines.append(_fact("scheduler", "none is running"))
-    if found.schedules and not found.is_served:
+    if found.alarm is not None:
+        lines.append(_fact("alarm", _about_alarm(found.alarm, time)))
+    is_woken = found.alarm is not None and found.alarm.problem is None
+    if found.schedules and not found.is_served and not is_woken:
         lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))
-    if overview.counts.get(RunStatus.PENDING) and not found.is_served:
+    if overview.counts.get(RunStatus.PENDING) and not found.is_served and not is_woken:
         lines.append(_fact("waiting", f"{count(overview.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
     lines += [_fact(control.mode, control_text(control, time)) for control in overview.controls]
     if found.is_disk_full:
@@ -115,8 +123,32 @@ def _lines(found: Found) -> tuple[list[Line], list[Line]]:
     return lines, [line(""), *table(("run", "workflow", "status", "created"), rows)]
 
 
+def _about_alarm(alarm: AlarmState, now: datetime) -> str:
+    from ork.status.formatting import ago, count
+
+    if alarm.problem is not None:
+        return f"does not work: {alarm.problem.message}"
+    when = "not set" if alarm.next is None else f"calls {ago(alarm.next, now)} ({alarm.next:%Y-%m-%d %H:%M:%S} UTC)"
+    failing = f"; {count(alarm.failing, 'call')} without success so far" if alarm.failing else ""
+    return f"{alarm.describes}: {when}{failing}"
+
+
+def _alarm_json(alarm: AlarmState | None) -> dict[str, object] | None:
+    from ork.status.shapes import time_json
+
+    if alarm is None:
+        return None
+    problem = None if alarm.problem is None else alarm.problem.message
+    return {
+        "alarm": alarm.describes,
+        "next_call": time_json(alarm.next),
+        "failing_calls": alarm.failing,
+        "problem": problem,
+    }
+
+
 def _about_quarantined(items: Sequence[Quarantined]) -> list[Line]:
-    from ork.cli.visible import visible
+    from ork.cli.paint import visible
 
     shown = [_fact("set aside", visible(f"{item.kind} {item.id}: {item.reason}")) for item in items[:MAX_SET_ASIDE]]
     more = len(items) - len(shown)

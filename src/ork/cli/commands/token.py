@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
+from ork.cli.session import current_user, json_option, now, palette, print_json, run_short, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.access import Token
 
-ROLES = ("viewer", "operator", "admin")
+ROLES = ("viewer", "operator", "admin", "scheduler")
 
 
 @click.group(name="token")
@@ -38,13 +38,13 @@ def token_command() -> None:
 def create_command(role: str, name: str, expires: str | None, as_json: bool) -> None:
     """Create a token and print it. It is not stored and cannot be shown again.
 
-    A viewer reads; an operator also starts, stops and approves; an admin also deploys and manages tokens.
+    A viewer reads; an operator also starts, stops and approves; an admin also deploys and manages tokens. A scheduler on
+    another machine keeps its documents in this server with a token of its own role (ORK_OBJECTS=https://…).
 
     \b
     Example:  export ORK_TOKEN=$(ork token create --role operator --name ci --expires 90d)
     """
     from ork.api.tokens import make_token
-    from ork.cli.commands.run_commands import current_user
     from ork.model.access import Role
 
     text, token = make_token(name, Role(role), now(), _expiry(expires))
@@ -71,7 +71,6 @@ def rotate_command(id: str, overlap: str, expires: str | None, as_json: bool) ->
     Example:  ork token rotate 3f9c01ab --overlap 1d --expires 90d
     """
     from ork.api.tokens import make_token
-    from ork.cli.commands.run_commands import current_user
 
     until = _after(overlap, "--overlap")
 
@@ -140,8 +139,8 @@ def list_command(as_json: bool) -> None:
 
         print_json({"tokens": [token_json(token) for token in tokens]})
         return
+    from ork.cli.paint import visible
     from ork.cli.tables import table
-    from ork.cli.visible import visible
     from ork.status.formatting import ago
 
     rows = [
@@ -175,7 +174,6 @@ def revoke_command(id: str) -> None:
     \b
     Example:  ork token revoke 3f9c01ab
     """
-    from ork.cli.commands.run_commands import current_user
 
     async def revoke(installation: Installation) -> bool:
         is_done = await installation.store.revoke_token(id, now())
@@ -204,8 +202,8 @@ def audit_command(limit: int, as_json: bool) -> None:
 
         print_json({"entries": [audit_json(entry) for entry in entries]})
         return
+    from ork.cli.paint import visible
     from ork.cli.tables import table
-    from ork.cli.visible import visible
     from ork.status.formatting import ago
 
     rows = [

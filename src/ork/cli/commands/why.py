@@ -28,8 +28,7 @@ def why_command(run: str, task: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"subject": title, "why": [sentence.strip() for sentence in sentences]})
         return
-    from ork.cli.paint import line
-    from ork.cli.visible import visible
+    from ork.cli.paint import line, visible
 
     on = palette(sys.stdout)
     lines = on.hang(line(f"{title}: ", visible(sentences[0])))

@@ -1,4 +1,4 @@
-"""`ork workers`: lists the worker configs in workers.yaml, and checks their container engines."""
+"""`ork workers`: lists the worker configs in workers.yaml, and checks their container engines and permissions on Cloud Run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ ANSWER_SECONDS = 5.0
 @json_option
 @store_options
 def workers_command(as_json: bool) -> int:
-    """List the worker configs in workers.yaml: where tasks run, their limits, and whether container engines respond.
+    """List the worker configs in workers.yaml: where tasks run, their limits, whether container engines respond, and which
+    permissions on Cloud Run are missing. Nothing is started.
 
     Errors in the file are shown too, with exit code 2.
 
@@ -84,8 +85,18 @@ async def check_workers(settings: Settings) -> list[dict[str, Any]]:
     from ork.status.workers import workers_json
 
     rows = workers_json(settings.workers)
-    engines = await asyncio.gather(*(_engine(row, settings) for row in rows))
+    engines = await asyncio.gather(*(_platform(row, settings) for row in rows))
     return [{**row, "engine": engine} for row, engine in zip(rows, engines, strict=True)]
+
+
+async def _platform(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
+    """The response of the container engine or of Cloud Run; None if the config needs neither. Starts nothing."""
+    default = settings.project.default_where if settings.project is not None else None
+    if (row["where"] or default) != Where.CLOUDRUN:
+        return await _engine(row, settings)
+    from ork.app.cloud_run import check_permissions
+
+    return await check_permissions(settings.workers[row["name"]], settings)
 
 
 async def _engine(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
@@ -116,8 +127,7 @@ def _table(rows: list[dict[str, Any]]) -> list[Line]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[Span | str, ...]:
-    from ork.cli.paint import Span
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, visible
     from ork.definition.quantities import memory_text
 
     engine = row["engine"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ork.cli.arguments import workflow_argument
-from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
+from ork.cli.session import current_user, json_option, now, palette, print_json, run_short, store_options
 from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def _entries(installation: Installation) -> list[tuple[WorkflowEntry, Run 
 
 
 def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
-    from ork.cli.state_style import status_span
+    from ork.cli.paint import status_span
     from ork.cli.tables import table
     from ork.status.formatting import ago
 
@@ -106,8 +106,7 @@ async def _one(installation: Installation, name: str) -> tuple[WorkflowEntry, Ve
 
 
 def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
-    from ork.cli.paint import Span, line
-    from ork.cli.visible import visible
+    from ork.cli.paint import Span, line, visible
     from ork.model.location import location_of
 
     workflow = version.workflow
@@ -164,8 +163,6 @@ def delete_workflow(name: str) -> None:
     """
 
     async def delete(installation: Installation) -> bool:
-        from ork.cli.commands.run_commands import current_user
-
         is_known = await installation.store.delete_workflow(name)
         if is_known:
             await installation.record(current_user(), "workflow.delete", name)
@@ -178,7 +175,6 @@ def delete_workflow(name: str) -> None:
 
 def _set_enabled(name: str, enabled: bool, as_json: bool) -> None:
     async def change(installation: Installation) -> bool:
-        from ork.cli.commands.run_commands import current_user
         from ork.status.schedules import set_schedule_enabled
 
         is_known = await set_schedule_enabled(installation.store, name, enabled, now())

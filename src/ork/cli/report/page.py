@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from ork import __version__
 from ork.cli.failure import explanation, headline
+from ork.cli.paint import shorten, state_text, style_of, visible
 from ork.cli.report.timeline import TimeRange, chosen, draw_timeline
-from ork.cli.state_style import state_text, style_of
-from ork.cli.visible import shorten, visible
 from ork.compile.drawing import draw_svg
 from ork.model.ids import AttemptKey
-from ork.model.sealed import redacted_params
+from ork.model.prices import dollars
+from ork.model.secret import redacted_params
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
-from ork.status.formatting import argument, between, count, metrics_text
-from ork.status.instances import is_group
-from ork.status.run_view import RunView
+from ork.status.cost import CostReport, notes, task_usd, total_line
+from ork.status.formatting import argument, between, count, duration, metrics_text
+from ork.status.run_view import RunView, is_group
 from ork.status.secret_masking import mask_text
 
 MOST_TASKS = 1000
@@ -40,14 +40,15 @@ class Printed(NamedTuple):
     left_out: int
 
 
-class Report(NamedTuple):
+class RunReport(NamedTuple):
     view: RunView
     attempts: Sequence[Attempt]
     now: datetime
     read_log: Callable[[AttemptKey], Printed]
+    cost: CostReport | None = None
 
 
-def page(report: Report) -> Iterator[str]:
+def page(report: RunReport) -> Iterator[str]:
     """The document in parts."""
     view = report.view
     style = files("ork.cli.report").joinpath("style.css").read_text(encoding="utf-8")
@@ -58,6 +59,7 @@ def page(report: Report) -> Iterator[str]:
     yield from _graph(view)
     yield from _timeline(report)
     yield from _tasks(report)
+    yield from _cost(report)
     yield from _logs(report)
     yield f'<p class="note">Ork {__version__}</p></body></html>\n'
 
@@ -77,7 +79,7 @@ def _params(params: dict[str, Any]) -> str:
     return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in params.items())
 
 
-def _facts(report: Report) -> str:
+def _facts(report: RunReport) -> str:
     run, view = report.view.run, report.view
     totals = [f"{view.count(status):,} {status}" for status in TaskStatus if view.count(status)]
     facts = [
@@ -117,7 +119,7 @@ def _graph(view: RunView) -> Iterator[str]:
     yield f'<h2>Graph</h2><div class="scroll">{draw_svg(view.version.workflow, states=states)}</div>'
 
 
-def _timeline(report: Report) -> Iterator[str]:
+def _timeline(report: RunReport) -> Iterator[str]:
     if not report.attempts:
         return
     run = report.view.run
@@ -128,7 +130,7 @@ def _timeline(report: Report) -> Iterator[str]:
     yield _left_out(len(report.attempts) - len(shown), "attempt", f"ork show {report.view.short} --instances")
 
 
-def _tasks(report: Report) -> Iterator[str]:
+def _tasks(report: RunReport) -> Iterator[str]:
     view, last = report.view, {attempt.key.task: attempt for attempt in report.attempts}
     tasks = [task for task in view.tasks.values() if not is_group(task)]
     tasks = sorted(tasks, key=lambda task: task.status is not TaskStatus.FAILED) if len(tasks) > MOST_TASKS else tasks
@@ -143,6 +145,33 @@ def _tasks(report: Report) -> Iterator[str]:
     yield _left_out(len(tasks) - MOST_TASKS, "task", f"ork show {view.short} --instances")
 
 
+def _cost(report: RunReport) -> Iterator[str]:
+    cost = report.cost
+    if cost is None:
+        return
+    yield f"<h2>Cost</h2><p>{_text(total_line(cost))}</p>"
+    yield '<div class="scroll"><table><tr><th>task</th><th>where</th><th>attempts</th><th>ran</th><th>vCPU s</th><th>GiB s</th><th>estimate</th></tr>'
+    for task in cost.tasks[:MOST_TASKS]:
+        cells = (str(task.attempts), duration(task.seconds), _amount(task.vcpu_seconds), _amount(task.gib_seconds))
+        yield (
+            f"<tr><td><code>{_text(task.name)}</code></td><td>{_text(', '.join(task.where))}</td>"
+            + "".join(f"<td>{cell}</td>" for cell in (*cells, task_usd(task)))
+            + "</tr>"
+        )
+    yield "</table></div>"
+    if cost.operations:
+        yield '<div class="scroll"><table><tr><th>operations</th><th>about</th><th>estimate</th></tr>'
+        for each in cost.operations:
+            usd = "unknown" if each.usd is None else dollars(each.usd)
+            yield f"<tr><td><code>{_text(each.name)}</code></td><td>{each.count:,.0f}</td><td>{usd}</td></tr>"
+        yield "</table></div>"
+    yield "".join(f'<p class="note">{_text(note)}</p>' for note in notes([cost]))
+
+
+def _amount(amount: float | None) -> str:
+    return "unknown" if amount is None else f"{amount:,.1f}"
+
+
 def _result(task: Task) -> str:
     if task.status is TaskStatus.FAILED:
         return headline(task.failure)
@@ -155,7 +184,7 @@ def _result(task: Task) -> str:
             return task.reason or ""
 
 
-def _logs(report: Report) -> Iterator[str]:
+def _logs(report: RunReport) -> Iterator[str]:
     """The logs of unsuccessful attempts first, up to the limits of the page."""
     ranked = sorted(report.attempts, key=lambda each: each.status == "success")
     left, shown = LOGS_IN_ALL, 0

@@ -7,8 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
-from ork.cli.state_style import style_of
-from ork.cli.visible import shorten, visible
+from ork.cli.paint import shorten, style_of, visible
 from ork.model.task import Attempt
 from ork.status.formatting import duration
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ork.definition.codes.explanation import Explanation
+from ork.definition.codes.explanation import CodeExplanation
 from ork.errors import NotFoundError
 
 
-def all_codes() -> dict[str, Explanation]:
+def all_codes() -> dict[str, CodeExplanation]:
     from ork.definition.codes import files, keys, locations, references, services, types
 
     return {**keys.CODES, **references.CODES, **types.CODES, **files.CODES, **locations.CODES, **services.CODES}
@@ -16,7 +16,7 @@ def explain(code: str) -> str:
     return find(code).text()
 
 
-def find(code: str) -> Explanation:
+def find(code: str) -> CodeExplanation:
     """The explanation of a code, written as `ORK201`, `ork201` or `201`."""
     codes = all_codes()
     wanted = code.strip().upper()

@@ -6,7 +6,7 @@ from textwrap import indent
 from typing import NamedTuple
 
 
-class Explanation(NamedTuple):
+class CodeExplanation(NamedTuple):
     """`wrong` and `right` are parts of a file, or a command; empty if an example would not help."""
 
     code: str
@@ -24,5 +24,5 @@ class Explanation(NamedTuple):
         return "\n\n".join(parts) + "\n"
 
 
-def by_code(*explanations: Explanation) -> dict[str, Explanation]:
+def by_code(*explanations: CodeExplanation) -> dict[str, CodeExplanation]:
     return {explanation.code: explanation for explanation in explanations}

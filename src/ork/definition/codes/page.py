@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ork.definition.codes import all_codes
-from ork.definition.codes.explanation import Explanation
+from ork.definition.codes.explanation import CodeExplanation
 
 _CHAPTERS = {
     "1": "Keys and values",
@@ -36,7 +36,7 @@ def render_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(explanation: Explanation) -> Iterator[str]:
+def _section(explanation: CodeExplanation) -> Iterator[str]:
     yield from (f"### {explanation.code}", "", f"**{_sentence(explanation.title)}** {explanation.why}", "")
     if explanation.wrong:
         yield from ("Wrong:", "```", explanation.wrong, "```")

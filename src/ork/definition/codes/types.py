@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ork.definition.codes.explanation import Explanation, by_code
+from ork.definition.codes.explanation import CodeExplanation, by_code
 
 CODES = by_code(
-    Explanation(
+    CodeExplanation(
         "ORK401",
         "default does not match its type",
         "The default of a param is checked like any other value.",
         "params:\n  count: {type: int, default: ten}",
         "params:\n  count: {type: int, default: 10}",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK402",
         "unknown type",
         "Types are any, none, str, int, float, bool, date, datetime, list[T], dict[str, T], T? (nullable), T | U, literals such\n"
@@ -20,14 +20,14 @@ CODES = by_code(
         "params:\n  day: {type: dates}",
         "params:\n  day: {type: date}",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK403",
         "invalid params",
         "A run needs a value of the declared type for each param without a default, and no other params.",
         "ork run etl.yaml -p day=yesterday",
         "ork run etl.yaml -p day=2026-01-31",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK404",
         "conflicting params in a Python workflow",
         "A parameter that is not the name of a task becomes a param of the workflow. Functions that use the same param must agree\n"
@@ -35,7 +35,7 @@ CODES = by_code(
         "@etl.task\ndef extract(day: date): ...\n@etl.task\ndef load(day: str): ...",
         'etl = Workflow("etl", params={"day": date})',
     ),
-    Explanation(
+    CodeExplanation(
         "ORK405",
         "type mismatch",
         "A value must match the annotation of the function's parameter, or `input_type`. Its type is that of the param, the\n"
@@ -45,14 +45,14 @@ CODES = by_code(
         "total: {file: etl.py, function: total, depends_on: [extract]}",
         "# def total(extract: list[str]) -> int: …\ntotal: {file: etl.py, function: total, depends_on: [extract]}",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK406",
         "ref to an unknown field",
         "The type of the output is known, and has no such field or index.",
         "# def extract() -> Extracted: …, which has `rows`\ninputs: {count: {ref: extract.row}}",
         "inputs: {count: {ref: extract.rows}}",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK407",
         "missing type (strict)",
         "With `--strict` every input and output of a task needs a type: annotations of its function, or `input_type` and\n"
@@ -60,7 +60,7 @@ CODES = by_code(
         "load: {command: ./load.sh}",
         "load: {command: ./load.sh, output_type: none}",
     ),
-    Explanation(
+    CodeExplanation(
         "ORK408",
         "unreadable types (strict)",
         "Annotations are read by loading the file in the Python that runs it. That failed, or that environment is only built when\n"

@@ -57,7 +57,7 @@ class EngineResponse:
             raise AnswerLostError(f"the engine's answer broke off: {reason(error)}") from None
 
 
-class Calls:
+class EngineCalls:
     """Each request has a connection of its own: an engine that was restarted is reached again at once, and its
     certificates may be replaced at any time."""
 

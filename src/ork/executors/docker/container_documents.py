@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ork.model.masking import Mask
 from ork.model.task import Attempt
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 
 FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
 """The mask for the secrets of a spec, for a scheduler that takes over an attempt. SecretError if one has no value."""
@@ -16,7 +16,7 @@ FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
 class ContainerDocuments(Protocol):
     """Documents of an attempt in a container. ObjectsError: retry later. DocumentError: a retry does not help."""
 
-    calls: Calls  # to call the methods below from a coroutine
+    calls: DocumentCalls  # to call the methods below from a coroutine
     mask: Mask | None  # of the attempt's secrets; None if it has none, or they are not loaded yet
 
     def spec(self) -> dict[str, Any] | None: ...

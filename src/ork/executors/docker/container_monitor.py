@@ -16,7 +16,7 @@ from ork.errors import EngineError, ObjectsError, SecretError
 from ork.executors.docker import endings
 from ork.executors.docker.container_documents import ContainerDocuments, FindMask
 from ork.executors.docker.engine import Engine
-from ork.executors.docker.launching import Launch
+from ork.executors.docker.launching import ContainerLaunch
 from ork.executors.docker.log import copy_log
 from ork.executors.docker.making import container_name, is_plain
 from ork.executors.docker.outcome import finish, finish_with
@@ -31,7 +31,12 @@ class ContainerMonitor:
     """`has_begun` is set when the start is complete or given up."""
 
     def __init__(
-        self, engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], launch: Launch, find_mask: FindMask
+        self,
+        engine: Engine,
+        documents: ContainerDocuments,
+        spec: dict[str, Any],
+        launch: ContainerLaunch,
+        find_mask: FindMask,
     ) -> None:
         self._engine = engine
         self._documents = documents

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ork.errors import AnswerLostError, EngineError
 from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
-from ork.executors.docker.calls import MAX_RESPONSE_BYTES, Calls, EngineResponse, parsed
+from ork.executors.docker.calls import MAX_RESPONSE_BYTES, EngineCalls, EngineResponse, parsed
 from ork.executors.docker.frames import unframed
 from ork.executors.docker.names import read_image_name
 
@@ -25,7 +25,7 @@ _LONGEST_LINE = 1 << 20
 _PULL_SECONDS = 600.0  # until the engine's first response
 
 
-class Created(NamedTuple):
+class CreatedContainer(NamedTuple):
     id: str
     is_new: bool
 
@@ -38,7 +38,7 @@ class Engine:
 
     def __init__(self, address: EngineAddress) -> None:
         self.address = address
-        self._calls = Calls(address)
+        self._calls = EngineCalls(address)
         self._log_config: dict[str, Any] | None = None
         self._has_lasting_id: bool | None = None
 
@@ -75,18 +75,18 @@ class Engine:
 
     # ── containers ───────────────────────────────────────────────────────────────────────────────
 
-    async def create(self, name: str, config: Mapping[str, Any]) -> Created:
+    async def create(self, name: str, config: Mapping[str, Any]) -> CreatedContainer:
         """Create the container, or return the existing one of that name."""
         try:
             answer = await self._calls.json("POST", "/containers/create", {"name": name}, config)
-            return Created(answer["Id"], is_new=True)
+            return CreatedContainer(answer["Id"], is_new=True)
         except EngineError as error:
             if error.status != 409:
                 raise
             existing = await self.inspect(name)
             if existing is None:
                 raise
-            return Created(existing["Id"], is_new=False)
+            return CreatedContainer(existing["Id"], is_new=False)
 
     async def inspect(self, container: str) -> dict[str, Any] | None:
         """The container's details; None if it does not exist."""

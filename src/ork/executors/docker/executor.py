@@ -19,7 +19,7 @@ from ork.executors.docker.container_monitor import ContainerMonitor
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.gate_engine import is_engine_of, was_started
 from ork.executors.docker.images import Images
-from ork.executors.docker.launching import Launch
+from ork.executors.docker.launching import ContainerLaunch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
 from ork.executors.executor import CONTAINER_TRAITS, Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey
@@ -149,7 +149,7 @@ class DockerExecutor(Executor):
             return
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
-        launch = Launch(engine, images, documents, spec, self._store, token, secrets)
+        launch = ContainerLaunch(engine, images, documents, spec, self._store, token, secrets)
         if secrets:
             documents.mask = Mask(values_to_mask(secrets)) or None
         monitor = ContainerMonitor(

@@ -26,7 +26,7 @@ START_LOOKS = 20  # at a container whose start request got no response
 _LOOK_SECONDS = 0.25
 
 
-class Launch:
+class ContainerLaunch:
     """`token` and `secrets` are known only to the scheduler that launches the attempt."""
 
     def __init__(

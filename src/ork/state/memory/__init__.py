@@ -1,4 +1,4 @@
-"""The store without a disk: for tests, and for runs that need not outlive their process."""
+"""A store in memory, for tests and for runs that need not outlive their process."""
 
 from __future__ import annotations
 

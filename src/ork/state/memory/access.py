@@ -1,4 +1,4 @@
-"""Tokens and the audit trail, in memory."""
+"""Tokens and the audit log, in memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ork.model.access import AuditEntry, Token
 from ork.model.record import replaced
-from ork.state.marks import number_of, text_of
 from ork.state.refusals import token_exists
+from ork.state.rows import number_of, text_of
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import Shared
@@ -18,7 +18,7 @@ class AccessVerbs:
     """A part of the memory store."""
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     async def add_token(self, token: Token) -> None:
         tokens = self._used().tokens

@@ -1,10 +1,11 @@
-"""What a commit does to the rows, each run behind its fence."""
+"""Writes the changes of a commit; each run is protected by its epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
+from ork.core.launch_groups import granted
 from ork.model.ids import RunId, SchedulerId
 from ork.model.notice import NoticeKind
 from ork.model.record import replaced
@@ -41,26 +42,28 @@ def write_changes(
     admitted = [launches[place] for place in sorted(admission.admitted)]
     for row, request in admitted:
         row.changed = state.changed
-        _write_rows(state, row, (request.task,), (request.attempt,))
+        _write_rows(state, row, (request.task,), (granted(request.attempt, admission.parallelism),))
     for row, of_run in opened:
         if of_run.release_ownership:
             row.owner = None
     keys = frozenset(request.attempt.key for _, request in admitted)
-    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
+    return Committed(
+        frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in, admission.parallelism
+    )
 
 
 def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
-    # First: a cancel of an earlier round that is done with here must not cling to the row written below.
+    # First: finishing a cancel of an earlier round must not mark the row written below as cancelled.
     for command in changes.commands_done:
         if command in state.commands and state.commands[command].run == changes.run_id:
             del state.commands[command]
     if changes.run is not None:
-        # A cancel that came while its owner was deciding must survive a row written without it.
+        # A cancel submitted while the owner was deciding is kept, even though the row was written without it.
         keeps = changes.run.cancel_requested_at is None and state.cancel_waits(changes.run_id)
         standing = row.run.cancel_requested_at
         row.run = replaced(changes.run, cancel_requested_at=standing) if keeps else changes.run
     row.changed = state.changed
-    row.alerts += [alert for alert in changes.alerts if not alert.asks]
+    row.alerts += [alert for alert in changes.alerts if alert.kind in (NoticeKind.TASK, NoticeKind.RUN)]
     _write_rows(state, row, changes.tasks, changes.attempts)
 
 
@@ -79,7 +82,7 @@ def _raise_notices(state: Shared, row: RunRow, changes: RunChanges, now: datetim
         and (other.run.created_at, other.run.id) < (run.created_at, run.id)
     ]
     before = max(earlier, key=lambda other: (other.created_at, other.id), default=None)
-    had_failed = any(told.notice.run == run.id and told.notice.kind is NoticeKind.RUN for told in state.notices)
+    had_failed = any(row.notice.run == run.id and row.notice.kind is NoticeKind.RUN for row in state.notices)
     if had_failed or (before is not None and before.status is RunStatus.FAILED):
         state.raise_notice(NoticeKind.RECOVERY, run.workflow, now, run=run.id)
 

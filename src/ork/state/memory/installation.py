@@ -1,4 +1,4 @@
-"""What belongs to the installation as a whole."""
+"""Settings and identity of the whole installation, in memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class InstallationInMemory:
     """A part of the memory store."""
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     def _changing(self) -> Shared:
-        raise AssertionError("the store tells others")
+        raise AssertionError("the store defines this")
 
     async def read_shared_settings(self) -> SharedSettings | None:
         return self._used().settings

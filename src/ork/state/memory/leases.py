@@ -18,10 +18,10 @@ class LeasesInMemory:
     _lease_seconds: float
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     def _changing(self) -> Shared:
-        raise AssertionError("the store tells others")
+        raise AssertionError("the store defines this")
 
     async def register(
         self, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None

@@ -23,10 +23,10 @@ class LocationsInMemory:
     """A part of the memory store."""
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     def _changing(self) -> Shared:
-        raise AssertionError("the store tells others")
+        raise AssertionError("the store defines this")
 
     async def set_locations(self, sources: Mapping[str, str], now: datetime) -> None:
         state = self._used()

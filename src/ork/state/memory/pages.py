@@ -33,7 +33,7 @@ def runs_page(state: Shared, query: RunFilter) -> RunPage:
 
 
 def listed(run: Run) -> Run:
-    """As it stands in lists: without its params."""
+    """The run as in lists: without its params."""
     return replaced(run, params={})
 
 
@@ -65,7 +65,9 @@ def _order(state: Shared, row: RunRow) -> dict[str, int]:
 
 def _matches(run: Run, query: RunFilter) -> bool:
     right_workflow = query.workflow is None or run.workflow == query.workflow
-    return right_workflow and (not query.statuses or run.status in query.statuses)
+    is_early = query.created_before is not None and run.created_at >= query.created_before
+    is_late = query.created_after is not None and run.created_at < query.created_after
+    return right_workflow and not is_early and not is_late and (not query.statuses or run.status in query.statuses)
 
 
 def limits_in_use(state: Shared) -> tuple[LimitUse, ...]:

@@ -1,4 +1,4 @@
-"""Setting runs aside, in memory."""
+"""Quarantines runs, in memory."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class QuarantineVerbs:
     """A part of the memory store."""
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     def _changing(self) -> Shared:
-        raise AssertionError("the store tells others")
+        raise AssertionError("the store defines this")
 
     async def set_aside(
         self, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime

@@ -1,4 +1,4 @@
-"""What the memory store holds."""
+"""The data of the memory store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
-from ork.state.admission import ActiveAttempts, Bucket
-from ork.state.marks import text_of
+from ork.state.admission import ActiveAttempts, Bucket, slots_held
 from ork.state.memory.locations import LocationRow
 from ork.state.records import ClaimedRun
+from ork.state.rows import text_of
 
 
 class Handle(Protocol):
@@ -36,7 +36,7 @@ class SchedulerRow(Record, frozen=False):
 
 
 class RunRow(Record, frozen=False):
-    """A run and what is below it. `task_changed` holds the commit that last wrote each task."""
+    """A run with its tasks and attempts. `task_changed` has the number of the commit that last wrote each task."""
 
     run: Run
     key: str | None
@@ -48,7 +48,7 @@ class RunRow(Record, frozen=False):
     task_changed: dict[TaskKey, int] = made(default_factory=dict)
     attempts: dict[tuple[TaskKey, int], Attempt] = made(default_factory=dict)
     alerts: list[Alert] = made(default_factory=list)
-    heard: dict[AttemptKey, tuple[int, float]] = made(default_factory=dict)  # number and moment of heartbeats
+    heard: dict[AttemptKey, tuple[int, float]] = made(default_factory=dict)  # number and time of the last heartbeat
 
     def note(self, heartbeat: Heartbeat, now: float) -> None:
         key, attempt = heartbeat.attempt, self.attempts.get((heartbeat.attempt.task, heartbeat.attempt.number))
@@ -75,25 +75,25 @@ class NoticeRow(Record, frozen=False):
 
 
 class Shared(Record, frozen=False):
-    """One store, whatever number of handles it has."""
+    """The data of one store, shared by all its handles."""
 
     versions: dict[VersionId, Version] = made(default_factory=dict)
     workflows: dict[str, WorkflowEntry] = made(default_factory=dict)
     limits: dict[str, int] = made(default_factory=dict)
     rates: dict[str, Rate] = made(default_factory=dict)
-    buckets: dict[str, tuple[float, float]] = made(default_factory=dict)  # tokens, and when
+    buckets: dict[str, tuple[float, float]] = made(default_factory=dict)  # tokens, and when they were counted
     runs: dict[RunId, RunRow] = made(default_factory=dict)
     schedulers: dict[SchedulerId, SchedulerRow] = made(default_factory=dict)
-    commands: dict[str, RunCommand] = made(default_factory=dict)  # those that wait
+    commands: dict[str, RunCommand] = made(default_factory=dict)  # pending ones
     last_command: int = 0
-    version_saved: dict[VersionId, tuple[int, datetime]] = made(default_factory=dict)  # which change, and when
+    version_saved: dict[VersionId, tuple[int, datetime]] = made(default_factory=dict)  # number and time of the change
     tokens: dict[str, Token] = made(default_factory=dict)
     audit: list[AuditEntry] = made(default_factory=list)
     changed: int = 0
     key: bytes = made(default_factory=lambda: os.urandom(32))
     handles: list[Handle] = made(default_factory=list)
     leftovers: set[RunId] = made(default_factory=set)
-    next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of the schedules that are on
+    next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of enabled schedules
     notices: list[NoticeRow] = made(default_factory=list)
     locations: dict[str, LocationRow] = made(default_factory=dict)
     settings: SharedSettings | None = None
@@ -116,10 +116,11 @@ class Shared(Record, frozen=False):
         return any(command.kind is CommandKind.CANCEL for command in self.commands_of(run))
 
     def active(self) -> list[ActiveAttempts]:
-        return [ActiveAttempts(attempt.executor, attempt.pool, 1) for attempt in self.active_attempts()]
+        return slots_held(self.active_attempts())
 
     def active_attempts(self) -> Iterable[Attempt]:
-        """Those that take slots: one that waits for an external job takes none, nor do those of a run that is set aside."""
+        """Attempts that hold slots: without those that wait for an external job, and without those of quarantined
+        runs."""
         rows = (row for row in self.runs.values() if not self.is_set_aside(row.run.id))
         every = (attempt for row in rows for attempt in row.attempts.values())
         return (attempt for attempt in every if not attempt.status.is_final and attempt.waits_for is None)
@@ -129,7 +130,7 @@ class Shared(Record, frozen=False):
         return Bucket(rate, tokens, now - at)
 
     def place(self, row: RunRow, task: TaskKey) -> tuple[int, int]:
-        """Where the workflow names the task, then the instance."""
+        """The position of the task in the workflow, and its index."""
         names = [spec.name for spec in self.versions[row.run.version].workflow.tasks]
         return names.index(task.name), -1 if task.index is None else task.index
 
@@ -141,7 +142,7 @@ class Shared(Record, frozen=False):
         self.notices.append(NoticeRow(Notice(text_of(len(self.notices) + 1), kind, workflow, now, **about), now))
 
     def claimable(self, only: Collection[RunId] | None = None) -> list[RunRow]:
-        """Runs that need an owner and have none, in the order of claiming."""
+        """Runs that need an owner and have none, in the order in which they are claimed."""
         free = [row for row in self.runs.values() if row.owner is None and self._needs_owner(row)]
         free = free if only is None else [row for row in free if _is_one_of(row, only)]
         return sorted(free, key=lambda row: (-row.run.priority, row.run.created_at, row.run.id))
@@ -153,7 +154,7 @@ class Shared(Record, frozen=False):
         return ClaimedRun(row.run, row.epoch, self.versions[row.run.version], tasks, attempts, row.heartbeats(now))
 
     def room_in_workflow(self, name: str) -> float:
-        """How many more runs of it may be active."""
+        """How many more runs of the workflow may be active."""
         most = self.versions[self.workflows[name].version].workflow.max_active_runs
         if most is None:
             return float("inf")

@@ -1,5 +1,5 @@
-"""The memory store: one process, any number of handles. Plain and slow where SQLite is clever, and held to the same
-promises by the same tests."""
+"""The memory store: one process, any number of handles. Simpler and slower than SQLite, and checked by the same
+conformance tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ork.core.effects import Alert
 from ork.errors import NotFoundError
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import location_of
+from ork.model.notice import NoticeKind
 from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Trigger, Version, VersionEntry, WorkflowEntry
-from ork.state.marks import number_of, text_of
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.installation import InstallationInMemory
@@ -41,10 +41,13 @@ from ork.state.records import (
     RunFilter,
     RunPage,
     RunUpdate,
+    TaskCount,
     TaskFilter,
+    TimesPage,
     TooLate,
 )
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
+from ork.state.rows import counts_of_records, number_of, text_of, times_of_records
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -53,7 +56,8 @@ _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
 class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesInMemory, QuarantineVerbs, TimelyVerbs):
-    """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
+    """One handle; `sibling` returns another one with the same data. Awaiting a verb never yields, except
+    `wait_for_change`."""
 
     def __init__(
         self,
@@ -166,7 +170,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         state.commands[id] = replaced(command, id=id)
         if command.kind is CommandKind.CANCEL and row.run.cancel_requested_at is None:
             row.run = replaced(row.run, cancel_requested_at=now)
-        state.quarantine.pop((ItemKind.RUN, command.run), None)  # whoever claims it next tries again
+        state.quarantine.pop((ItemKind.RUN, command.run), None)  # the next claim decodes it again
         row.changed = state.changed
         return Accepted(row.run, id)
 
@@ -207,7 +211,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
         state = self._used()
-        state.changed += 1  # the number of this change, taken back if it comes to nothing
+        state.changed += 1  # the number of this change, undone if nothing is written
         committed = write_changes(state, scheduler, changes, self._clock(), now)
         state.changed -= 1
         if not came_to_nothing(changes, committed):
@@ -237,9 +241,9 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
             self._waiter.set_result(None)
 
     def _changing(self) -> Shared:
-        """The state, about to be changed by this handle: the others are told."""
+        """The data, for a change by this handle; wakes the other handles."""
         state = self._used()
-        # A gap means that somebody else changed something meanwhile; then staying behind lets the next wait find it.
+        # If another handle changed something in between, `_seen` stays behind, so that the next wait finds that change.
         if self._seen == state.changed:
             self._seen += 1
         state.changed += 1
@@ -287,7 +291,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
             return Changes((), text_of(state.changed))
         behind = number_of(mark)
         later = sorted((row.changed, id) for id, row in state.runs.items() if row.changed > behind)
-        # Runs of one commit share its number: they come together, or the mark between them would hide some.
+        # Runs of one commit share its number. They are returned together, because a mark between them would hide some.
         shown = [place for place in later if place[0] <= later[:limit][-1][0]] if later else []
         return Changes(tuple(listed(state.runs[id].run) for _, id in shown), text_of(shown[-1][0]) if shown else mark)
 
@@ -312,6 +316,28 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         behind = 0 if since is None else number_of(since)
         return None if row is None else RunUpdate(row.run, tasks_page(state, row, behind, only), text_of(row.changed))
 
+    async def count_tasks(self, run: RunId) -> tuple[TaskCount, ...]:
+        state = self._used()
+        row = state.runs.get(run)
+        return () if row is None else counts_of_records(state.tasks_in_order(row))
+
+    async def task_times(
+        self,
+        run: RunId,
+        since: str | None = None,
+        *,
+        after: TaskKey | None = None,
+        limit: int = 1000,
+        with_instances: bool = True,
+    ) -> TimesPage:
+        state = self._used()
+        row = state.runs.get(run)
+        if row is None:
+            return TimesPage((), (), None)
+        tasks = tasks_page(state, row, 0 if since is None else number_of(since), TaskFilter(after=after))
+        wanted = [task for task in tasks if with_instances or task.key.index is None]
+        return times_of_records(wanted, attempts_page(state, row, None, None, None), limit)
+
     async def list_attempts(
         self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
     ) -> tuple[Attempt, ...]:
@@ -333,6 +359,11 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         row = self._used().runs.get(run)
         return () if row is None else tuple(row.alerts)
 
+    async def over_budget_at(self, run: RunId) -> datetime | None:
+        notices = (row.notice for row in self._used().notices)
+        raised = [each.raised_at for each in notices if each.run == run and each.kind is NoticeKind.BUDGET]
+        return max(raised, default=None)
+
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
         state = self._used()
         entries = [
@@ -347,6 +378,10 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
     async def get_starter(self, run: RunId) -> str | None:
         row = self._used().runs.get(run)
         return None if row is None else row.started_by
+
+    async def get_key(self, run: RunId) -> str | None:
+        row = self._used().runs.get(run)
+        return None if row is None else row.key
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
         row = self._used().runs.get(run)
@@ -363,7 +398,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
 
     @property
     def statements(self) -> int:
-        """Here a call counts as a statement."""
+        """The number of calls, each counted as one statement."""
         return self._calls
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Schedules, notices and what is old, in memory."""
+"""Schedules, notices and pruning, in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def plan(state: Shared, workflow: str, before: WorkflowEntry | None, next_fire: datetime | None) -> None:
-    """The workflow was written: its schedule takes this time, unless it was on and is as it was."""
+    """Set the next time of the schedule after its workflow was written, unless it was enabled and is unchanged."""
     entry = state.workflows[workflow]
     if not _fires(entry):
         state.next_fires.pop(workflow, None)
@@ -35,16 +35,16 @@ class TimelyVerbs:
     """A part of the memory store."""
 
     def _used(self) -> Shared:
-        raise AssertionError("the store says what it uses")
+        raise AssertionError("the store defines this")
 
     def _changing(self) -> Shared:
-        raise AssertionError("the store tells others")
+        raise AssertionError("the store defines this")
 
     def _create_all(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
-        raise AssertionError(f"the store creates {runs} at {now}")
+        raise AssertionError(f"the store defines this: {runs}, {now}")
 
     async def next_location_at(self, names: Collection[str]) -> datetime | None:
-        raise AssertionError(f"the store knows when {names} are due")
+        raise AssertionError(f"the store defines this: {names}")
 
     # ── schedules ────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
-"""A store URL taken apart: what the driver understands, what is ours, and what may be shown.
+"""Parses a store URL: the part for the driver, Ork's own parameters, and the text that may be shown.
 
-Ours are three parameters: `pool_size=N`, `statement_cache_size=N` and `pooler=transaction`.
+Ork's own parameters are `pool_size=N`, `statement_cache_size=N` and `pooler=transaction`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ _OURS = ("pool_size", "statement_cache_size", "pooler")
 
 
 class Address(NamedTuple):
-    """`dsns` has one for each host that the URL names; `shown` is the URL without its password. Behind a transaction pooler a session is nobody's own: its settings are
-    made anew in each transaction, no statement is kept prepared, and nobody can listen."""
+    """A parsed URL. `dsns` has one entry per host; `shown` is the URL without its password. Behind a transaction pooler
+    a session is shared with other clients: its settings are set in each transaction, no statement is kept prepared, and
+    LISTEN does not work."""
 
     dsns: tuple[str, ...]
     shown: str
@@ -44,7 +45,7 @@ def read_address(url: str, pool_size: int | None = None) -> Address:
 
 
 def _for_each_host(place: str) -> list[str]:
-    """`//me@a:1,b:2/db` names the same database on two hosts."""
+    """One DSN per host: `//me@a:1,b:2/db` names the same database on two hosts."""
     scheme, slashes, rest = place.partition("://")
     network, slash, database = rest.partition("/")
     user, at, hosts = network.rpartition("@")

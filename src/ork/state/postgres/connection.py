@@ -1,4 +1,4 @@
-"""Connections: how they are opened so that none can hang for ever, and one transaction on one of them."""
+"""Connections that cannot hang for ever, and transactions on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import asyncpg
 
 from ork.state.postgres.address import Address
-from ork.state.postgres.failures import TROUBLE
+from ork.state.postgres.failures import DRIVER_ERRORS
 from ork.state.postgres.sql import sql
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 Row: TypeAlias = "asyncpg.Record"
 
 CONNECT_SECONDS = 10.0
-HOST_SECONDS = 4.0  # for each of several: one that is silent must not use up the time of those that would answer
-# A peer that is silently gone is noticed after 20 seconds by either side, whether data is under way or not.
+HOST_SECONDS = 4.0  # for each of several hosts: one that does not respond must not use up the time for the others
+# Both sides detect a dead peer after 20 seconds, whether data is in flight or not.
 _SILENCE_SECONDS = 20
 _KEEPALIVE = {"idle": 10, "interval": 3, "count": 3}
 
 _TRY_NEXT_HOST = (OSError, TimeoutError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
 
-# No statement runs, waits for a lock, or leaves its transaction open for longer than this: whoever is frozen or cut off
-# in the middle of one holds nobody up for the length of a lease.
+# Maximum time for which a statement runs, waits for a lock, or leaves its transaction open: a client that is suspended
+# or disconnected in between must not block others for as long as a lease lasts.
 TIME_LIMITS = {
     "statement_timeout": "30s",
     "lock_timeout": "20s",
@@ -38,7 +38,7 @@ TIME_LIMITS = {
 _SESSION = {
     **TIME_LIMITS,
     "jit": "off",  # compiling costs more than any of our statements
-    # Of a statement that is a transaction of its own: each statement inside a function sees what was committed before it.
+    # For statements outside a transaction block: each statement inside a function sees what was committed before it.
     "default_transaction_isolation": "read committed",
     "tcp_keepalives_idle": str(_KEEPALIVE["idle"]),
     "tcp_keepalives_interval": str(_KEEPALIVE["interval"]),
@@ -48,15 +48,16 @@ _SESSION = {
 
 
 class WatchedConnection(asyncpg.Connection):  # type: ignore[misc]
-    """Its socket gives up on a peer that is silent, and nothing is reset between two users: we leave nothing behind."""
+    """A connection with a socket that detects a dead peer, and without a reset query: Ork leaves no session state
+    behind."""
 
     def __init__(self, protocol: Any, transport: BaseTransport, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         _watch(transport.get_extra_info("socket"))
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Nobody waits for the goodbye of one that the pool no longer trusts: how it ends is no concern."""
-        with suppress(*TROUBLE):
+        """Close the connection; errors are ignored, because the pool no longer uses it."""
+        with suppress(*DRIVER_ERRORS):
             await super().close(timeout=timeout)
 
     def get_reset_query(self) -> str:
@@ -64,8 +65,8 @@ class WatchedConnection(asyncpg.Connection):  # type: ignore[misc]
 
 
 class Hosts:
-    """The database, on whichever of its hosts lets us in and is what `target_session_attrs` asks for. The one that did
-    so last is tried first: after a failover nobody waits again and again for a host that is gone."""
+    """Connects to the first host that accepts and matches `target_session_attrs`. The last successful host is tried
+    first, so that after a failover connections do not wait for the dead host again."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -79,7 +80,7 @@ class Hosts:
         return await self._connect(**connect_options(self.address, purpose))
 
     async def _connect(self, _dsn: str | None = None, **options: Any) -> asyncpg.Connection:
-        """The pool names no host; we do."""
+        """Connect to a host of the address. Called by the pool, which has no DSN."""
         failures: list[Exception] = []
         for dsn in tuple(self._dsns):
             try:
@@ -93,7 +94,7 @@ class Hosts:
 
 
 def connect_options(address: Address, purpose: str) -> dict[str, Any]:
-    """A pooler knows none of the settings of a session but its name."""
+    """Options of a connection. A pooler accepts no session settings except the name."""
     name = {"application_name": f"ork {purpose}"}
     return {
         "timeout": CONNECT_SECONDS if len(address.dsns) == 1 else HOST_SECONDS,
@@ -111,23 +112,23 @@ def _time_or_text(text: str) -> datetime | str:
 
 
 class Session:
-    """One transaction. Counts its statements; what it tells others they hear once it is durable."""
+    """One transaction. Counts its statements; others are notified when it is durable."""
 
     def __init__(self, database: Database, connection: asyncpg.Connection) -> None:
         self._database = database
         self._connection = connection
-        self.tells = False
+        self.notifies = False
 
     async def run(self, name: str, *values: Any) -> int:
-        """Runs the named statement; the number of rows it wrote is the answer."""
+        """Run the named statement and return the number of rows written."""
         self._database.statements += 1
         answer = await self._connection.execute(sql(name), *values)
         number = answer.rpartition(" ")[2]
         return int(number) if number.isdecimal() else 0
 
     async def write(self, name: str, rows: list[tuple[Any, ...]]) -> None:
-        """All rows at once: the statement takes each column as an array. One in which nothing stands is not sent at all:
-        `unnest` fills it up."""
+        """Write all rows in one statement that takes each column as an array. A column without values is sent as NULL,
+        which `unnest` expands."""
         if rows:
             columns = zip(*rows, strict=True)
             await self.run(name, *(None if column.count(None) == len(rows) else column for column in columns))
@@ -141,8 +142,8 @@ class Session:
         return found
 
     async def _damaged_rows(self, name: str, *values: Any) -> list[Row]:
-        """Reads once more, with times that Python does not have as text: one of them must not hide the other rows.
-        Statements that write do not come here: they ask for `ork.readable` times."""
+        """Read again with times outside Python's range as text, so that one of them does not hide the other rows. Not
+        needed for statements that write: they select times by `ork.readable`."""
         times = {"schema": "pg_catalog", "format": "text", "encoder": str, "decoder": _time_or_text}
         await self._connection.set_type_codec("timestamptz", **times)
         try:
@@ -161,14 +162,15 @@ class Session:
             await self.rows("limit_time", *TIME_LIMITS.values())
 
     async def next_change(self) -> int:
-        """The number under which this transaction writes. Ask for it when every row to be written is locked: so the
-        numbers of one run grow in the order of its commits."""
+        """The number under which this transaction writes. Get it after all rows to be written are locked, so that the
+        numbers of a run grow in the order of its commits."""
         return int((await self.rows("next_change"))[0][0])
 
-    async def tell_others(self) -> None:
-        """The last statement before the end: it makes transactions that tell wait for each other."""
+    async def notify_others(self) -> None:
+        """Notify other handles when the transaction commits. Call it last: transactions that notify wait for each other
+        from here to their end."""
         await self.rows("tell_others", self._database.slot, self._database.handle)
-        self.tells = True
+        self.notifies = True
 
 
 def _watch(peer: socket.socket | None) -> None:

@@ -1,4 +1,5 @@
-"""What every verb works on: a pool of connections, the store's clock, and what a handle remembers between calls."""
+"""The database that every verb works on: a pool of connections, the store's clock, and what a handle remembers between
+calls."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from ork.model.run import Run
 from ork.model.workflow import Version
 from ork.state.postgres.address import Address
 from ork.state.postgres.connection import Hosts, Row, Session
-from ork.state.postgres.failures import TROUBLE
+from ork.state.postgres.failures import DRIVER_ERRORS
 from ork.state.postgres.rows import lenient
 from ork.state.postgres.schema import bring_up_to_date
 from ork.state.quarantine import missing_version
@@ -32,7 +33,7 @@ _RUNS_KEPT = 10_000
 
 
 class Database:
-    """`clock` is for tests: without one, leases and rates go by the clock of the database."""
+    """The database of one handle. `clock` is for tests; by default leases and rates use the clock of the database."""
 
     def __init__(self, address: Address, lease_seconds: float, clock: LeaseClock | None) -> None:
         self.address = address
@@ -49,23 +50,23 @@ class Database:
         self._versions_of_runs: dict[RunId, VersionId] = {}
 
     def moment(self) -> datetime | None:
-        """What statements that judge leases are given: None lets them ask the database's clock."""
+        """The time for statements that check leases; None means the database's clock."""
         return None if self._clock is None else self._clock()
 
     @property
-    def voice(self) -> tuple[int, str]:
-        """What `ork.tell_others` is given."""
+    def sender(self) -> tuple[int, str]:
+        """The arguments of the SQL function `ork.tell_others`."""
         return self.slot, self.handle
 
     @property
     def silent_seconds(self) -> float:
-        """After which a session that is silent in the middle of a request is ended by those whom it holds up."""
+        """After this time, a session that is silent within a request is terminated by those that wait for its locks."""
         return SILENT_SECONDS
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
     async def open(self) -> asyncpg.Pool:
-        """Connects when first needed, and brings the schema up to date."""
+        """The pool. The first call connects and migrates the schema."""
         if self._pool is None:
             async with self._opening:
                 if self._pool is None:
@@ -83,11 +84,11 @@ class Database:
         return pool
 
     def writing(self) -> AbstractAsyncContextManager[Session]:
-        """All or nothing. Each statement sees what was committed before it began."""
+        """A write transaction. Each statement sees what was committed before it began."""
         return self._transaction("begin_writing")
 
     def reading(self) -> AbstractAsyncContextManager[Session]:
-        """All reads inside see the same moment."""
+        """A read transaction: all reads in it see the same snapshot."""
         return self._transaction("begin_reading")
 
     @asynccontextmanager
@@ -99,17 +100,18 @@ class Database:
                 yield session
                 await session.run("commit")
             except BaseException as error:
-                with suppress(*TROUBLE):
+                with suppress(*DRIVER_ERRORS):
                     if _is_harmless(error) and not connection.is_closed():
                         await session.run("roll_back")
                 raise
-            self.own_changes += session.tells
+            self.own_changes += session.notifies
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[asyncpg.Connection]:
-        """One that may be in the middle of something when we are done is cut off: nobody waits for a server that is silent.
+        """A connection of the pool. It is terminated if a request may still be active afterwards, so that no one waits
+        for a server that does not respond.
 
-        One that was lost is the pool's again already and answers nothing: that must not hide the error it was lost with.
+        A lost connection has already left the pool and raises InterfaceError, which must not hide the original error.
         """
         pool = await self.open()
         connection = await pool.acquire()
@@ -124,7 +126,7 @@ class Database:
             await pool.release(connection)
 
     async def rows(self, name: str, *values: Any) -> list[Row]:
-        """One statement that is a transaction of its own: one request, and it is durable when the answer is here."""
+        """Run one statement as its own transaction, in one request. It is durable when this returns."""
         if self.address.behind_pooler:
             async with self.writing() as session:
                 return await session.rows(name, *values)
@@ -136,20 +138,22 @@ class Database:
         return found[0] if found else None
 
     async def run(self, name: str, *values: Any) -> int:
-        """As `rows`; the number of rows it wrote is the answer."""
+        """Like `rows`, but returns the number of rows written."""
         if self.address.behind_pooler:
             async with self.writing() as session:
                 return await session.run(name, *values)
         async with self._connection() as connection:
             return await Session(self, connection).run(name, *values)
 
-    async def trust_no_connection(self) -> None:
-        """Where one was lost in silence the others are as silent: whoever comes next must not wait for each of them."""
+    async def replace_connections(self) -> None:
+        """Replace all connections of the pool: after one was lost without an error from the server, the others are
+        probably lost too, and the next callers must not wait for each of them."""
         if self._pool is not None:
             await self._pool.expire_connections()
 
     async def end_silent_sessions(self) -> None:
-        """Nobody who is frozen in the middle of a request holds the others up for longer than anybody else may."""
+        """Terminate sessions that are silent within a request and hold locks, so that others wait no longer than the
+        time limit."""
         await self.rows("end_silent_sessions", self.silent_seconds)
 
     async def close(self) -> None:
@@ -159,13 +163,14 @@ class Database:
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await pool.close()
-        except TROUBLE:
+        except DRIVER_ERRORS:
             pool.terminate()
 
     # ── what many verbs need ─────────────────────────────────────────────────────────────────────
 
     async def version(self, session: Asked, id: VersionId) -> Version | None:
-        """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
+        """The version, read and decoded once because versions never change. UnreadableError if its document is
+        damaged."""
         known = self.versions.get(id)
         if known is None:
             row = await session.row("get_version", id)
@@ -181,24 +186,24 @@ class Database:
         return version
 
     async def order(self, session: Asked, id: VersionId) -> dict[str, int]:
-        """Each task's place in the workflow."""
+        """The position of each task in the workflow."""
         order = self.versions.known_order(id)
         return self.versions.order_of(await self.needed_version(session, id)) if order is None else order
 
     async def orders_of_runs(self, runs: Sequence[RunId]) -> dict[RunId, dict[str, int]]:
-        """Of those that exist and whose version can be read."""
+        """The task order of each run that exists and whose version can be read."""
         unknown = [run for run in runs if run not in self._versions_of_runs]
         for run, version in await self.rows("versions_of_runs", unknown) if unknown else ():
             self.note_run(run, version)
         known = {run: self._versions_of_runs[run] for run in runs if run in self._versions_of_runs}
         orders: dict[RunId, dict[str, int]] = {}
         for run, version in known.items():
-            with suppress(UnreadableError):  # fenced: whoever claims it anew sets it aside
+            with suppress(UnreadableError):  # fenced: the next claim quarantines it
                 orders[run] = await self.order(self, version)
         return orders
 
     def note_run(self, run: RunId, version: VersionId) -> None:
-        """A run keeps its version for ever."""
+        """Remember the version of a run, which never changes."""
         if len(self._versions_of_runs) >= _RUNS_KEPT:
             del self._versions_of_runs[next(iter(self._versions_of_runs))]
         self._versions_of_runs[run] = version
@@ -208,7 +213,7 @@ Asked: TypeAlias = Database | Session
 
 
 async def runs_by_id(session: Asked, ids: Sequence[str]) -> list[tuple[Run, Row]]:
-    """Those that exist, in the order asked for, each with its whole row. For readers: damaged ones are among them."""
+    """The existing runs in the order of `ids`, each with its row. Includes damaged runs, for readers."""
     return [(lenient.run(row), row) for row in await session.rows("runs_by_id", ids)]
 
 
@@ -218,5 +223,5 @@ async def run_by_id(session: Asked, id: RunId) -> Run | None:
 
 
 def _is_harmless(error: BaseException) -> bool:
-    """The server has answered, or was not asked."""
+    """True if the server has responded, or no request was sent."""
     return isinstance(error, OrkError | asyncpg.PostgresError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ork.compile.content import to_document
 from ork.errors import UnreadableError
@@ -11,11 +12,13 @@ from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Schedule, Version, VersionEntry, WorkflowEntry
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database
-from ork.state.postgres.locations import check_workflow_owner
 from ork.state.postgres.rows import lenient
 from ork.state.records import NO_RATES
-from ork.state.refusals import still_has_runs
+from ork.state.refusals import check_owner, still_has_runs
 from ork.state.rows import json_text, limit_rows, schedule_of, schedule_text
+
+if TYPE_CHECKING:
+    from ork.state.postgres.connection import Session
 
 
 async def save_version(
@@ -35,14 +38,14 @@ async def save_version(
             "set_current_version", workflow.name, version.id, now, origin, schedule_text(workflow.schedule),
             workflow.max_active_runs, fires, next_fire if fires else None,
         )  # fmt: skip
-        await session.tell_others()
+        await session.notify_others()
     if added or is_repaired:
         db.versions.remember(version)
     return added == 1
 
 
 async def _repair(db: Database, session: Session, version: Version, document: str) -> bool:
-    """A version is immutable: its document is written again only where it has been damaged."""
+    """Rewrite the document of a version that is damaged. Versions never change otherwise."""
     try:
         await db.version(session, version.id)
     except UnreadableError:
@@ -59,12 +62,12 @@ async def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: 
         schedule = _known_schedule(row[0])
         fires = enabled and schedule is not None and schedule.enabled
         await session.run("set_enabled", workflow, enabled, fires, next_fire)
-        await session.tell_others()
+        await session.notify_others()
     return True
 
 
 def _known_schedule(text: str | None) -> Schedule | None:
-    """None also for one that cannot be decoded: it does not fire."""
+    """The stored schedule; None also if it cannot be decoded, since it does not fire then."""
     try:
         return schedule_of(text)
     except Exception:
@@ -79,20 +82,20 @@ async def delete_workflow(db: Database, workflow: str) -> bool:
             raise still_has_runs(workflow)
         await check_workflow_owner(session, workflow, None)
         await session.run("delete_workflow", workflow)
-        await session.tell_others()
+        await session.notify_others()
     return True
 
 
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     if sorted(map(tuple, await db.rows("limits_and_rates"))) == limit_rows(limits, rates):
-        return  # every scheduler says so when it starts: nobody need be woken by that
+        return  # every scheduler sets them when it starts: unchanged limits wake no one
     async with db.writing() as session:
         await session.rows("lock_all_limits")
         await session.run("forget_limits", list(limits))
         await session.write("set_limits", sorted(limits.items()))
         await session.run("forget_rates", list(rates))
         await session.write("set_rates", [(name, rate.count, rate.seconds) for name, rate in sorted(rates.items())])
-        await session.tell_others()
+        await session.notify_others()
 
 
 async def get_version(db: Database, version: VersionId) -> Version | None:
@@ -115,3 +118,8 @@ async def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
 
 async def signing_key(db: Database) -> bytes:
     return bytes((await db.rows("signing_key"))[0][0])
+
+
+async def check_workflow_owner(session: Session, workflow: str, origin: str | None) -> None:
+    row = await session.row("owner_of_workflow", workflow)
+    check_owner(workflow, None if row is None else row[0], origin)

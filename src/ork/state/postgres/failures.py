@@ -1,4 +1,4 @@
-"""What Postgres's errors mean to a person. Nothing of the driver leaves this folder."""
+"""Translates Postgres's errors to store errors with a hint. No exception of the driver leaves this package."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import asyncpg
 
 from ork.errors import StoreError, StoreUnavailableError
 
-# What a statement may end in when the fault is not ours; everything else is left to fail loudly.
-TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# Errors with causes outside of Ork. All others are bugs and are not caught.
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
-_TRY_AGAIN = "Try again; work goes on by itself when the database answers."
+_TRY_AGAIN = "Try again; work continues automatically when the database responds."
 _FOR_NOW = {
     "08": ("lost its connection", _TRY_AGAIN),
     "25": ("does not take writes now", "Is it a standby? Name the primary, or all hosts with target_session_attrs."),
-    "40": ("undid a transaction", "Try again."),
-    "53": ("has run out of something", "See the server's log: connections, disk or memory."),
-    "55": ("is locked by somebody else", "Try again."),
+    "40": ("rolled back a transaction", "Try again."),
+    "53": ("has run out of a resource", "See the server's log: connections, disk or memory."),
+    "55": ("is locked by another process", "Try again."),
     "57": ("was interrupted", _TRY_AGAIN),
-    "58": ("has trouble with its machine", "See the server's log."),
+    "58": ("has a problem with its machine", "See the server's log."),
 }
-# PgBouncer has one code for all it says: only by its words can this be told from a database that restarts behind it.
+# PgBouncer uses one code for all errors: only the message distinguishes this from a restarting database.
 _POOLER_WORDS = "unsupported startup parameter"
 _FOR_GOOD = {
-    "28": ("does not let us in", "Check user and password in the store's URL."),
+    "28": ("does not accept the login", "Check user and password in the store's URL."),
     "3D": ("does not exist", "Create the database, or check its name in the store's URL."),
     "42501": ("does not allow that", "Its user needs the right to create a schema, or the schema `ork` as its own."),
 }
 
 
 def is_lost(error: BaseException) -> bool:
-    """The connection, not the statement, came to an end."""
+    """True if the connection failed, not the statement."""
     return not isinstance(error, asyncpg.PostgresError) or isinstance(error, asyncpg.PostgresConnectionError)
 
 
 def is_locked_out(error: BaseException) -> bool:
-    """Somebody else held what we needed for as long as we may wait."""
+    """True if another session held a lock for longer than the lock timeout."""
     return isinstance(error, asyncpg.LockNotAvailableError)
 
 

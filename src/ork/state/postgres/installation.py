@@ -1,4 +1,4 @@
-"""What belongs to the installation as a whole."""
+"""Settings, identity and controls of the whole installation."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ async def replace_shared_settings(db: Database, settings: SharedSettings, *, for
     async with db.writing() as session:
         await session.run("replace_shared_settings", settings_text(settings))
         await session.rows("forget_all_schedulers")
-        # Counted last: nobody owns a run any more, so nobody can start another attempt.
+        # Counted last: no run has an owner any more, so no further attempt can start.
         active = (await session.rows("count_active_attempts"))[0][0]
         if active and not force:
             raise attempts_are_active(active)
-        await session.tell_others()
+        await session.notify_others()
 
 
 async def set_control(db: Database, control: Control) -> None:
     values = (free_text(control.target), control.mode.value, free_text(control.by), control.at)
     async with db.writing() as session:
         await session.run("set_control", *values, free_text(control.reason))
-        await session.tell_others()
+        await session.notify_others()
 
 
 async def clear_control(db: Database, target: str) -> bool:
     async with db.writing() as session:
         is_gone = await session.run("clear_control", free_text(target)) == 1
-        await session.tell_others()
+        await session.notify_others()
     return is_gone
 
 

@@ -1,10 +1,9 @@
-"""Code locations: which there are, who looks into one, and what came of it."""
+"""Code locations: lists them, assigns them to schedulers for a scan, and stores the result."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
@@ -12,23 +11,19 @@ from ork.state.lenient import UNREADABLE, damaged_or_not
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.rows import checked, free_text, lenient
-from ork.state.refusals import check_owner
-
-if TYPE_CHECKING:
-    from ork.state.postgres.connection import Session
 
 
 async def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
     known = await list_locations(db)
     if {entry.name: entry.source for entry in known} == dict(sources):
-        return  # every scheduler says so when it starts: nobody need be woken by that
+        return  # every scheduler sets them when it starts: unchanged locations wake no one
     async with db.writing() as session:
         await session.run("lock_locations")
         await session.run("release_workflows", list(sources))
         await session.run("forget_locations", list(sources))
         for name, source in sorted(sources.items()):
             await session.run("set_location", name, source, now)
-        await session.tell_others()
+        await session.notify_others()
 
 
 async def list_locations(db: Database) -> tuple[LocationEntry, ...]:
@@ -38,7 +33,7 @@ async def list_locations(db: Database) -> tuple[LocationEntry, ...]:
 async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
     async with db.writing() as session:
         is_known = await session.run("ask_refresh", location, now) == 1
-        await session.tell_others()
+        await session.notify_others()
     return is_known
 
 
@@ -73,7 +68,7 @@ async def next_location_at(db: Database, names: Collection[str]) -> datetime | N
 
 
 async def _reset_damaged(db: Database) -> datetime:
-    """Those whose times cannot be decoded are due now: the next scan writes them anew."""
+    """Make locations whose times cannot be decoded due now, so that the next scan rewrites them. Returns the time."""
     now = datetime.now(UTC)
     for entry in await list_locations(db):
         if entry.code == UNREADABLE:
@@ -83,8 +78,3 @@ async def _reset_damaged(db: Database) -> datetime:
 
 def _entry_of(row: Row) -> LocationEntry:
     return damaged_or_not(LocationEntry(*row), checked)
-
-
-async def check_workflow_owner(session: Session, workflow: str, origin: str | None) -> None:
-    row = await session.row("owner_of_workflow", workflow)
-    check_owner(workflow, None if row is None else row[0], origin)

@@ -1,7 +1,7 @@
-"""Who may act on which run: leases, claims and epochs.
+"""Which scheduler may act on which run: leases, claims and epochs.
 
-Locks are taken in one order everywhere: schedulers, workflows, runs, limits, buckets; and rows of one table in the order
-of their names. Where that would not do, what is locked is skipped. So no two transactions wait for each other.
+Locks are taken in the same order everywhere: schedulers, workflows, runs, limits, buckets; rows of one table in the
+order of their names. Where that is impossible, locked rows are skipped. So there are no deadlocks.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
 from ork.state.lenient import UNKNOWN_TIME
-from ork.state.marks import text_of
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
-from ork.state.postgres.failures import TROUBLE
+from ork.state.postgres.failures import DRIVER_ERRORS
 from ork.state.postgres.quarantine import note, set_aside
 from ork.state.postgres.rows import attempt_of, free_text, lenient, run_of, task_of
 from ork.state.records import Claim, ClaimedRun
-from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command, json_text, notes_of
+from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command, json_text, notes_of, text_of
 
-_RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
+_RUN_COLUMNS = 19  # of a row of `ork.claim`; the columns after them are a command
 
 
 async def register(
@@ -51,7 +50,7 @@ async def note_fallbacks(db: Database, scheduler: SchedulerId, notes: Sequence[s
 async def expire(db: Database, schedulers: Sequence[SchedulerId]) -> None:
     async with db.writing() as session:
         await session.run("end_leases", schedulers)
-        await session.tell_others()
+        await session.notify_others()
 
 
 async def release(
@@ -66,9 +65,9 @@ async def release(
             await session.rows("forget_schedulers", [scheduler])
             if exits:
                 await session.run("clear_control", scheduler)
-            await session.tell_others()
+            await session.notify_others()
         elif await session.run("release_runs", scheduler, runs):
-            await session.tell_others()
+            await session.notify_others()
 
 
 async def claim_runs(
@@ -79,7 +78,7 @@ async def claim_runs(
     *,
     only: Collection[RunId] | None = None,
 ) -> Claim:
-    """One request; two more where a run had an owner before, and two where it is for some runs only. See `ork.claim`."""
+    """Claim runs by `ork.claim`. One request; two more if a run had an owner before, and two more with `only`."""
     asked = scheduler, room, db.moment(), db.silent_seconds
     if only is None:
         rows = await db.rows("claim", *asked)
@@ -100,8 +99,8 @@ async def claim_runs(
 async def _load(
     db: Database, scheduler: SchedulerId, taken: Sequence[Columns], now: datetime
 ) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
-    """The runs, and those that had to be set aside because they cannot be decoded."""
-    # At epoch 1 nobody owned it before, so nobody can have written below it.
+    """Load the claimed runs; quarantine those that cannot be decoded and return them separately."""
+    # At epoch 1 the run was never owned before, so it has no tasks or attempts yet.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}
     below = await _read_below(db, scheduler, older) if older else _Below(frozenset(), {}, {}, {})
     found, broken = [], []
@@ -112,12 +111,12 @@ async def _load(
         tasks, attempts = below.tasks.get(id, []), below.attempts.get(id, [])
         try:
             found.append(await _claimed(db, row, tasks, attempts, below.heartbeats.get(id, [])))
-        except (*TROUBLE, StoreError):
+        except (*DRIVER_ERRORS, StoreError):
             raise
         except Exception as problem:
-            is_told = isinstance(problem, UnreadableError)
+            has_reason = isinstance(problem, UnreadableError)
             why = lenient.why_unreadable(row, [task[1:] for task in tasks], attempts)
-            reason = str(problem) if is_told else why or repr(problem)
+            reason = str(problem) if has_reason else why or repr(problem)
             broken.append(await set_aside(db, scheduler, id, row[-2], reason, now))
     return tuple(found), tuple(each for each in broken if each is not None)
 
@@ -129,20 +128,21 @@ async def _claimed(
     db.note_run(run.id, run.version)
     version = await db.needed_version(db, run.version)
     below = tuple(task_of(task[1:]) for task in tasks), tuple(attempt_of(attempt) for attempt in attempts)
-    heard = tuple(Heartbeat(attempt_key(of[:4]), of[4], of[5]) for of in heartbeats)
-    return ClaimedRun(run, row[-2], version, *below, heard)
+    noted = tuple(Heartbeat(attempt_key(of[:4]), of[4], of[5]) for of in heartbeats)
+    return ClaimedRun(run, row[-2], version, *below, noted)
 
 
 async def _end_commands(db: Database, commands: Sequence[Columns], now: datetime) -> None:
-    """Those that cannot be decoded are done with, so that nobody meets them again."""
+    """Finish and quarantine commands of unknown kinds."""
     async with db.writing() as session:
         for id, run, kind, *_ in commands:
             await session.run("finish_command", id, now)
-            await note(session, ItemKind.COMMAND, text_of(id), f"command {kind!r} for run {run} is not known", now)
+            await note(session, ItemKind.COMMAND, text_of(id), f"command {kind!r} for run {run} is unknown", now)
 
 
 class _Below(NamedTuple):
-    """What is written below runs, and which of them were still ours when it was read: the rest is another's already."""
+    """The tasks, attempts and heartbeats of runs. `ours` are the runs that we still owned when these were read; the
+    others were claimed by another scheduler meanwhile."""
 
     ours: frozenset[str]
     tasks: dict[str, list[Row]]
@@ -189,4 +189,9 @@ async def get_owner(db: Database, run: RunId) -> SchedulerId | None:
 
 async def get_starter(db: Database, run: RunId) -> str | None:
     row = await db.row("get_starter", run)
+    return None if row is None else row[0]
+
+
+async def get_key(db: Database, run: RunId) -> str | None:
+    row = await db.row("get_key", run)
     return None if row is None else row[0]

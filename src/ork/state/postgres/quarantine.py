@@ -1,4 +1,4 @@
-"""Setting aside what cannot be decoded or worked with, so that its neighbours go on."""
+"""Quarantines runs and other items that cannot be decoded or processed, so that all others continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ async def set_aside(
         if row is None:
             return None
         workflow, is_final = row
-        # A statement of its own: one that had to wait for the lock would not see a command that came meanwhile.
+        # A separate statement: the one above may have waited for the lock, and does not see a command committed
+        # meanwhile.
         is_cancelled = not is_final and bool((await session.rows("cancel_is_pending", run))[0][0])
         attempts = lenient.readable_attempts(await session.rows("active_attempts", run))
         changed, words = await session.next_change(), free_text(note_of(reason, is_cancelled))
@@ -36,12 +37,12 @@ async def set_aside(
             await session.run("forget_quarantined", ItemKind.RUN.value, [run])
         else:
             await note(session, ItemKind.RUN, run, reason, now)
-        await session.tell_others()
+        await session.notify_others()
     return QuarantinedRun(run, workflow, reason, is_cancelled, attempts)
 
 
 async def try_again(session: Session, run: RunId) -> None:
-    """A person asked something of the run, so whoever claims it next decodes it once more."""
+    """End the quarantine of a run because a person sent a command: the next claim decodes it again."""
     if await session.run("forget_quarantined", ItemKind.RUN.value, [run]):
         await session.run("take_slots_again", run)
 

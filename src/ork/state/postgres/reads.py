@@ -1,4 +1,4 @@
-"""What people look at. Every read costs what it shows, never what the store holds."""
+"""Reads for people and the API. The cost of a read depends on what it returns, not on the size of the store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,35 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
-from ork.state.marks import number_of, text_of
 from ork.state.paging import attempt_place, not_ours, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.rows import lenient
-from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
-from ork.state.rows import attempt_key, index_number, index_of, output_of
+from ork.state.records import (
+    ALL_TASKS,
+    Cached,
+    Changes,
+    LimitUse,
+    RunFilter,
+    RunPage,
+    RunUpdate,
+    TaskCount,
+    TaskFilter,
+    TimesPage,
+)
+from ork.state.rows import (
+    attempt_key,
+    count_in_order,
+    index_number,
+    index_of,
+    millis_of_moment,
+    number_of,
+    output_of,
+    task_count,
+    text_of,
+    times_page,
+    tried_tasks,
+)
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**31 - 1
@@ -50,18 +72,21 @@ async def shorten_ids(db: Database, runs: Collection[RunId], least: int) -> dict
 
 async def list_runs(db: Database, query: RunFilter) -> RunPage:
     before, before_id = (None, _AFTER_ALL_IDS) if query.cursor is None else _place(query.cursor)
+    if query.created_before is not None and (before is None or query.created_before <= before):
+        before, before_id = query.created_before, ""
+    after = query.created_after
     statuses = sorted(status.value for status in query.statuses or RunStatus)
     limit = max(query.limit, 1)
     async with db.reading() as session:
         if query.workflow is None:
-            rows = await session.rows("list_runs_by_status", statuses, before, before_id, limit + 1)
+            rows = await session.rows("list_runs_by_status", statuses, before, before_id, limit + 1, after)
         else:
-            page = (statuses, before, before_id, limit + 1, query.workflow)
+            page = (statuses, before, before_id, limit + 1, after, query.workflow)
             rows = await session.rows("list_runs_by_workflow", *page)
         if not query.statuses:
             known = [status.value for status in RunStatus]
             strange = await session.rows(
-                "list_runs_of_unknown_status", before, before_id, limit + 1, query.workflow, known
+                "list_runs_of_unknown_status", before, before_id, limit + 1, query.workflow, known, after
             )
             rows = sorted([*rows, *strange], key=_newest_first, reverse=True) if strange else rows
     runs = tuple(lenient.run(row) for row in rows[:limit])
@@ -75,7 +100,7 @@ def _newest_first(row: Row) -> tuple[datetime, str]:
 
 
 def _created(row: Row) -> datetime:
-    """For the order of a listing: one that Python does not have is the newest of all."""
+    """The creation time for sorting; a time outside Python's range counts as the newest."""
     return lenient.time(row["created_at"]) or _LATEST
 
 
@@ -98,10 +123,11 @@ async def count_unfinished(db: Database) -> dict[RunStatus, int]:
 
 
 async def changes_since(db: Database, mark: str | None, limit: int = 100) -> Changes:
-    """Numbers are handed out before their transactions end, so only those up to the settled one are shown.
+    """The runs that changed after the mark. Numbers are assigned before transactions end, so only numbers without an
+    open transaction below them are returned.
 
-    If there are later ones, whatever holds them back is about to end: that is waited for, because a transaction that
-    comes to nothing wakes nobody.
+    If there are later ones, this waits for the open transactions, which end soon: one that rolls back would wake no
+    one.
     """
     if mark is None:
         return Changes((), text_of(await _settled_changes(db)))
@@ -120,10 +146,11 @@ async def changes_since(db: Database, mark: str | None, limit: int = 100) -> Cha
 
 
 async def _settled_changes(db: Database) -> int:
-    """Every transaction whose number is this or lower has ended.
+    """The highest number such that all transactions up to it have ended.
 
-    Asked for in this order: who has not announced itself when the locks are read takes a number later than the one
-    read before. The runs are read after both, by a transaction that sees all that has ended.
+    The order of the two reads matters: a transaction that is not yet visible when the locks are read gets a number
+    above the one read before. The caller reads the runs afterwards, in a transaction that sees everything that has
+    ended.
     """
     async with db.writing() as session:
         (last,) = (await session.rows("last_change"))[0]
@@ -140,7 +167,7 @@ async def run_updates(
         if not found:
             return None
         known, row = found[0]
-        # Every write to a task touches its run as well, so the run's number is the newest of all.
+        # Every write to a task also updates its run, so the run has the highest number.
         mark = row[-1]
         tasks = [] if 0 < behind >= mark else await _tasks(db, session, known, behind, only)
     return RunUpdate(known, tuple(lenient.task(task) for task in tasks), text_of(mark))
@@ -155,6 +182,35 @@ async def _tasks(db: Database, session: Session, run: Run, since: int, only: Tas
     if since > 0:
         return await session.rows("tasks_changed_since", run.id, *page, since)
     return await session.rows("tasks_of_run", run.id, *page)
+
+
+async def count_tasks(db: Database, run: RunId) -> tuple[TaskCount, ...]:
+    return count_in_order(map(task_count, await db.rows("count_tasks", run)))
+
+
+async def task_times(
+    db: Database,
+    run: RunId,
+    since: str | None = None,
+    *,
+    after: TaskKey | None = None,
+    limit: int = 1000,
+    with_instances: bool = True,
+) -> TimesPage:
+    behind = 0 if since is None else number_of(since)
+    async with db.reading() as session:
+        place = task_place({} if after is None else await _order(db, session, run), after)
+        if behind <= 0:
+            rows = await session.rows("page_of_times", run, *place, with_instances, limit + 1)
+        else:
+            rows = await session.rows("page_of_changed_times", run, *place, with_instances, limit + 1, behind)
+        tried = tried_tasks(rows[:limit])
+        earlier = await session.rows("earlier_times", run, *map(list, zip(*tried, strict=True))) if tried else []
+    return await asyncio.to_thread(times_page, rows, earlier, limit, _millis)
+
+
+def _millis(moment: datetime | None) -> int | None:
+    return millis_of_moment(lenient.time(moment))
 
 
 async def list_attempts(
@@ -190,6 +246,11 @@ async def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
         Alert(None if task is None else TaskKey(task, index_of(idx)), shown_failure(failure))
         for task, idx, failure in rows
     )  # fmt: skip
+
+
+async def over_budget_at(db: Database, run: RunId) -> datetime | None:
+    row = await db.row("over_budget_at", run)
+    return None if row is None else lenient.time(row[0])
 
 
 async def limit_use(db: Database) -> tuple[LimitUse, ...]:

@@ -1,4 +1,4 @@
-"""Runs come into being, and people ask something of them."""
+"""Creates runs, and stores the commands that people submit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from datetime import datetime
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
-from ork.state.marks import text_of
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.quarantine import try_again
 from ork.state.postgres.rows import free_text
 from ork.state.records import Accepted, TooLate
 from ork.state.refusals import check_same_request, is_too_late
-from ork.state.rows import Columns, command_of, is_command, json_text
+from ork.state.rows import Columns, command_of, is_command, json_text, text_of
 
 
 async def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
     if not runs:
         return ()
     columns = zip(*map(_new_row, runs), strict=True)
-    created = await db.rows("create_runs", *columns, now, *db.voice)
+    created = await db.rows("create_runs", *columns, now, *db.sender)
     if len(created) < len(runs):
         return await _find_or_create(db, runs, now)
     db.own_changes += 1
@@ -31,7 +30,7 @@ async def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tu
 
 
 def _as_created(new: NewRun, now: datetime) -> Run:
-    """As its row says."""
+    """The run as its new row has it."""
     return Run(
         new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, json.loads(json_text(new.params)), now, new.scheduled_for,
         priority=new.priority, fresh=new.fresh, parent=new.parent,
@@ -39,16 +38,16 @@ def _as_created(new: NewRun, now: datetime) -> Run:
 
 
 async def _find_or_create(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
-    """Not all of them are new."""
+    """Create the runs, some of which may exist already."""
     async with db.writing() as session:
         ids = await add_runs(session, runs, now)
         created = tuple(run for run, _ in await runs_by_id(session, ids))
-        await session.tell_others()
+        await session.notify_others()
     return created
 
 
 async def add_runs(session: Session, runs: Sequence[NewRun], now: datetime) -> list[str]:
-    """Inside a transaction: the ids of the runs, new or found."""
+    """Add the runs and return the ids of the new or existing ones. Call inside a transaction."""
     if not runs:
         return []
     wanted = {new.version for new in runs}
@@ -68,7 +67,7 @@ def _new_row(new: NewRun) -> Columns:
 
 
 async def _existing(session: Session, new: NewRun) -> str:
-    """The run that stands in the way: by id, by key or by scheduled time."""
+    """The id of the existing run with the same id, key or scheduled time."""
     if await run_by_id(session, new.id) is not None:
         return new.id
     by_key = await session.row("find_by_key", new.workflow, new.key)
@@ -100,7 +99,7 @@ async def _accept(session: Session, command: RunCommand, now: datetime) -> Accep
     cancels = command.kind is CommandKind.CANCEL
     await session.run("call_for_attention", command.run, await session.next_change(), cancels, now)
     run = (await runs_by_id(session, [command.run]))[0][0]
-    await session.tell_others()
+    await session.notify_others()
     return Accepted(run, text_of(command_id))
 
 

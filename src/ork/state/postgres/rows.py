@@ -1,4 +1,4 @@
-"""How Postgres keeps moments and words; the rest of a row is the same in every store."""
+"""How Postgres stores times and text; everything else in a row is the same in every store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ def _as_it_is(moment: datetime | None) -> datetime | None:
 
 
 def checked(moment: datetime | None) -> datetime | None:
-    """The driver gives infinity without a time zone, and text for years that Python does not have (see `Session.rows`)."""
+    """The time if Python can represent it, else ValueError. The driver returns infinity without a time zone, and text
+    for years out of range (see `Session.rows`)."""
     if moment is not None and getattr(moment, "tzinfo", None) is None:
         raise ValueError("a time out of range")
     return moment
 
 
 def free_text(text: str | None) -> str | None:
-    """Words from outside may hold lone surrogates and NUL, which Postgres cannot keep."""
+    """Escape lone surrogates and NUL, which text from users may contain and Postgres cannot store."""
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

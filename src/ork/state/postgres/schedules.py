@@ -1,4 +1,4 @@
-"""What is due by the clock: schedules, notices to people, and what is old."""
+"""Work that is due by time: schedules, notices to people, and pruning."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ork.model.notice import Notice
 from ork.model.quarantine import ItemKind
 from ork.model.run import NewRun, RunStatus
 from ork.state.lenient import entries
-from ork.state.marks import number_of
 from ork.state.postgres.database import Database
 from ork.state.postgres.locations import next_location_at
 from ork.state.postgres.quarantine import note
 from ork.state.postgres.requests import add_runs
 from ork.state.postgres.rows import checked, free_text, lenient
 from ork.state.records import LookAhead, ScheduleEntry, UnsentAlert
+from ork.state.rows import number_of
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = (
@@ -34,7 +34,7 @@ async def look_ahead(db: Database, locations: Collection[str]) -> LookAhead:
     runs_wait, alert, location = rows[0][:3]
     next_location = lenient.time(location)
     if location is not None and next_location is None:
-        next_location = await next_location_at(db, locations)  # which repairs what is damaged
+        next_location = await next_location_at(db, locations)  # repairs damaged notices
     schedules = entries([tuple(row[3:]) for row in rows if row["name"] is not None], checked)
     return LookAhead(runs_wait, schedules, lenient.time(alert), next_location)
 
@@ -64,12 +64,12 @@ async def fire(
         await session.run("move_next_fire", workflow, next_fire)
         if missed is not None:
             await session.run("add_missed", workflow, free_text(missed), now)
-        await session.tell_others()
+        await session.notify_others()
     return True
 
 
 async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
-    # Nobody is woken: what is being sent is nothing for others to act on
+    # wakes no one: other schedulers do not act on a notice that is being sent
     taken = await db.rows("take_alerts", now, limit, hold_seconds)
     found = [lenient.notice(row, tuple) for row in sorted(taken, key=lambda row: int(row[0]))]
     await _set_aside(db, {notice.id: reason for notice, reason in found if reason is not None}, now)
@@ -77,7 +77,7 @@ async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: flo
 
 
 async def _set_aside(db: Database, notices: Mapping[str, str], now: datetime) -> None:
-    """Notices that cannot be decoded: they are not sent."""
+    """Quarantine notices that cannot be decoded; they are not sent."""
     if not notices:
         return
     async with db.writing() as session:
@@ -107,7 +107,7 @@ async def prunable_runs(db: Database, before: datetime, limit: int, keep_last: i
 
 
 async def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-    async with db.writing() as session:  # nobody is woken: what is gone is nothing to act on
+    async with db.writing() as session:  # wakes no one: schedulers do not act on deleted runs
         wanted = [id for (id,) in await session.rows("prunable_runs", before, limit, keep_last, _FINAL)]
         locked = {id for (id,) in await session.rows("lock_prunable", wanted)} if wanted else set()
         for part in _PARTS if locked else ():

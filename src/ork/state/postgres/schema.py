@@ -1,4 +1,4 @@
-"""Migrations: numbered, forward only, all of them in one transaction under one lock, or not at all."""
+"""Migrations: numbered, forward only, all applied in one transaction under one lock."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import asyncpg
 
 from ork.errors import StoreError
-from ork.state.migrations import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
 from ork.state.postgres.address import Address, read_address
 from ork.state.postgres.connection import Hosts
-from ork.state.postgres.failures import TROUBLE, store_error
+from ork.state.postgres.failures import DRIVER_ERRORS, store_error
 from ork.state.postgres.sql import sql
+from ork.state.sql import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -22,25 +22,25 @@ def known_schema() -> int:
 
 
 async def db_status(url: str) -> SchemaStatus:
-    """Creates and changes nothing."""
+    """The schema of the database. Creates and changes nothing."""
     address = read_address(url)
     connection = await _connect(address)
     try:
         return SchemaStatus(await _current(connection, address.shown), known_schema())
-    except TROUBLE as error:
+    except DRIVER_ERRORS as error:
         raise store_error(error, address.shown) from error
     finally:
         connection.terminate()
 
 
 async def migrate(url: str) -> SchemaStatus:
-    """The database has the newest schema."""
+    """Migrate the database to the newest schema."""
     address = read_address(url)
     connection = await _connect(address)
     try:
         await bring_up_to_date(connection, address.shown)
         return SchemaStatus(await _current(connection, address.shown), known_schema())
-    except TROUBLE as error:
+    except DRIVER_ERRORS as error:
         raise store_error(error, address.shown) from error
     finally:
         connection.terminate()
@@ -49,7 +49,8 @@ async def migrate(url: str) -> SchemaStatus:
 async def bring_up_to_date(
     connection: asyncpg.Connection, store: str, migrations: Sequence[Migration] | None = None
 ) -> SchemaStatus:
-    """Two looks when there is nothing to do; gives what was found. Any number of processes may do this at once."""
+    """Migrate to the newest schema and return the status found before. Two reads if nothing has to be done. Several
+    processes may do this at the same time."""
     known = known_schema() if migrations is None else migrations[-1].number
     status = SchemaStatus(await _current(connection, store), known)
     refuse_newer(store, status)
@@ -62,7 +63,7 @@ async def bring_up_to_date(
 async def _apply(connection: asyncpg.Connection, store: str, migrations: Sequence[Migration]) -> None:
     await connection.execute(sql("take_your_time"))
     await connection.fetch(sql("lock_schema"))
-    # Looked up again under the lock: another process may have done it all while this one waited.
+    # Read again under the lock: another process may have migrated while this one waited.
     current = await _current(connection, store)
     for migration in migrations:
         if migration.number > current:
@@ -86,5 +87,5 @@ async def _current(connection: asyncpg.Connection, store: str) -> int:
 async def _connect(address: Address) -> asyncpg.Connection:
     try:
         return await Hosts(address).connect("schema")
-    except (*TROUBLE, ValueError) as error:
+    except (*DRIVER_ERRORS, ValueError) as error:
         raise store_error(error, address.shown) from error

@@ -1,4 +1,4 @@
-"""What has been set aside, for people to see."""
+"""Lists quarantined items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = frozenset(kind.value for kind in ItemKind)
 
 
 async def list_quarantined(db: Database, limit: int = 100) -> tuple[Quarantined, ...]:
-    """Of the small tables what is damaged is found anew each time."""
+    """Recorded items, and damaged rows of the small tables, which are looked for on every call."""
     noted = [
         Quarantined(ItemKind(kind), id, reason, lenient.time(since))
         for kind, id, reason, since in await db.rows("list_quarantined", limit)

@@ -7,4 +7,4 @@ import os
 from ork.state.sql import Queries
 
 FOLDER = os.path.join(os.path.dirname(__file__), "queries")
-sql = Queries(FOLDER).__getitem__  # called for every statement: not by way of a function of ours
+sql = Queries(FOLDER).__getitem__  # called for every statement: a function of our own would add a call

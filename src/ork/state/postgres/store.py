@@ -1,4 +1,4 @@
-"""The Postgres store: the verbs of `ork.state.store.StateStore`, each one call of a function of that name in this folder."""
+"""The Postgres store: each verb of `ork.state.store.StateStore` calls the function of that name in this package."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from ork.state.postgres import (
 )
 from ork.state.postgres.address import read_address
 from ork.state.postgres.database import Database, LeaseClock
-from ork.state.postgres.failures import TROUBLE, is_locked_out, is_lost, store_error
-from ork.state.postgres.waiting import Listener
+from ork.state.postgres.failures import DRIVER_ERRORS, is_locked_out, is_lost, store_error
+from ork.state.postgres.waiting import ChangeListener
 from ork.state.verbs import DatabaseStore
 
 LEASE_SECONDS = 60.0
-ANSWER_SECONDS = 45.0  # for a whole verb; less than a lease, so that its holder learns of trouble before others do
+# For a whole verb. Shorter than a lease, so that a scheduler notices an outage before its lease expires.
+ANSWER_SECONDS = 45.0
 
 _MODULES = (
     access, commit, definitions, installation, locations, ownership, quarantine, reads, requests, schedules,
@@ -40,10 +41,10 @@ T = TypeVar("T")
 
 
 class PostgresStore(DatabaseStore, modules=_MODULES):
-    """One handle: a pool of connections, opened when first used. The schema is created or brought up to date then.
+    """One handle: a pool of connections, opened on first use. The schema is created or migrated then.
 
-    A verb whose connection is lost, or that is not answered in time, is StoreUnavailableError: what it wrote is there as
-    a whole or not at all, and nobody can say which. The handle stays usable. All calls must come from one event loop.
+    If the connection is lost during a verb, or the verb takes too long, it raises StoreUnavailableError: its
+    transaction may or may not have been committed. The handle stays usable. All calls must come from one event loop.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class PostgresStore(DatabaseStore, modules=_MODULES):
         address = read_address(url, pool_size)
         self.name = address.shown
         self._db = Database(address, lease_seconds, clock)
-        self._listener: Listener | None = None
+        self._listener: ChangeListener | None = None
         self._is_closed = False
 
     # ── waking ───────────────────────────────────────────────────────────────────────────────────
@@ -65,23 +66,23 @@ class PostgresStore(DatabaseStore, modules=_MODULES):
     async def wait_for_change(self, timeout: float | None) -> bool:
         await self._open()
         if self._listener is None:
-            self._listener = Listener(self._db)
+            self._listener = ChangeListener(self._db)
         return await self._listener.wait(timeout)
 
     async def close(self) -> None:
-        """May be called twice."""
+        """Close the handle. May be called twice."""
         self._is_closed = True
         if self._listener is not None:
             await self._listener.close()
         await self._db.close()
 
     async def _open(self) -> None:
-        """Connecting has a time limit of its own; bringing a schema up to date takes as long as it takes."""
+        """Open the database. Connecting has its own time limit; migrating the schema has none."""
         if self._is_closed:
             raise StoreError(f"The store {self.name} has been closed.")
         try:
             await self._db.open()
-        except (*TROUBLE, ValueError) as error:
+        except (*DRIVER_ERRORS, ValueError) as error:
             raise store_error(error, self.name) from error
 
     async def _do(
@@ -94,14 +95,14 @@ class PostgresStore(DatabaseStore, modules=_MODULES):
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await verb(self._db, *args, **kwargs)
-        except TROUBLE as error:
+        except DRIVER_ERRORS as error:
             await self._recover(error)
             raise store_error(error, self.name) from error
 
     async def _recover(self, error: BaseException) -> None:
-        """So that the next verb fares better."""
+        """Prepare for the next verb: replace lost connections, and terminate sessions that hold locks for too long."""
         if is_lost(error):
-            await self._db.trust_no_connection()
+            await self._db.replace_connections()
         elif is_locked_out(error):
-            with suppress(*TROUBLE):
+            with suppress(*DRIVER_ERRORS):
                 await self._db.end_silent_sessions()

@@ -1,4 +1,4 @@
-"""Tokens and the audit trail. Writing them wakes nobody: no scheduler has to act on them."""
+"""Tokens and the audit log. Writes to them wake no scheduler, because no scheduler acts on them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime
 
 from ork.model.access import AuditEntry, Token
 from ork.state.lenient import UNKNOWN_TIME
-from ork.state.marks import number_of, text_of
 from ork.state.refusals import token_exists
+from ork.state.rows import number_of, text_of
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import free_text, lenient, time_text
 

@@ -1,4 +1,4 @@
-"""One connection: how it is opened, how its transactions begin and end, and what its errors are called."""
+"""One connection: opens the file, runs statements and transactions, and translates SQLite's errors."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Row: TypeAlias = tuple[Any, ...]
 
 IN_MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
-_OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, RETURNING, JSON functions always there
+_OLDEST_SQLITE = (3, 38, 0)  # the first with STRICT tables, RETURNING and built-in JSON functions
 
-# Both are kept as they would be anyway. Without an adapter, sqlite3 looks for one in three places for every empty column
-# of every row, and makes an error of each: that took a third of the time of a commit.
+# Neither adapter changes what is stored. Without them, sqlite3 looks for an adapter in three places for every empty
+# column of every row and raises an exception each time, which took a third of the time of a commit.
 _nothing: dict[None, None] = {}
 sqlite3.register_adapter(type(None), _nothing.get)
 sqlite3.register_adapter(bool, int)
 
 NULL = float("nan")
-"""For empty columns of rows that are written by the thousand: SQLite keeps it as NULL, and a number is bound without that
-look for an adapter."""
+"""Stands for NULL in rows that are written by the thousand: SQLite stores NaN as NULL, and binds a float without
+looking for an adapter."""
 
 
 _NOT_UTF_8 = "Could not decode to UTF-8"
@@ -39,7 +39,8 @@ def _escaped(text: bytes) -> str:
 
 
 class Connection:
-    """Counts the statements it runs. Usable after an error: what had begun has been rolled back."""
+    """A connection that counts its statements. After an error the transaction is rolled back and the connection stays
+    usable."""
 
     def __init__(self, path: str, *, durability: Durability = "normal", busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
@@ -57,22 +58,22 @@ class Connection:
 
     @property
     def raw(self) -> sqlite3.Connection:
-        """For tests that damage what is stored."""
+        """The sqlite3 connection, for tests that damage stored rows."""
         return self._raw
 
     def run_text(self, statement: str) -> None:
-        """For migrations, whose statements have no names."""
+        """Run a statement given as text, for migrations."""
         try:
             self._raw.execute(statement)
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
 
     def writing(self) -> AbstractContextManager[None]:
-        """All or nothing."""
+        """A write transaction."""
         return self.transaction("begin_writing")
 
     def reading(self) -> AbstractContextManager[None]:
-        """All reads inside see the same moment."""
+        """A read transaction: all reads in it see the same snapshot."""
         return self.transaction("begin_reading")
 
     @contextmanager
@@ -86,8 +87,8 @@ class Connection:
             raise
 
     def wait(self, may_wait: bool) -> None:
-        """From now on. Who may not wait meets a lock of others as an error at once, and leaves it to the next one who may
-        to move what is in the log into the database."""
+        """Set whether statements wait for locks. Without waiting, a lock of another process is an error at once, and
+        commits leave the checkpoint of the write-ahead log to a later commit that may wait."""
         if may_wait == self._may_wait:
             return
         milliseconds = str(int(self._busy_seconds * 1000) if may_wait else 0)
@@ -99,7 +100,7 @@ class Connection:
         self._may_wait = may_wait
 
     def run(self, name: str, values: Values = ()) -> int:
-        """Runs the named statement; the number of rows it wrote is the answer."""
+        """Run the named statement and return the number of rows written."""
         self.statements += 1
         try:
             return self._raw.execute(sql(name), values).rowcount
@@ -107,7 +108,7 @@ class Connection:
             raise store_error(error, self.path) from error
 
     def run_many(self, name: str, rows: list[Row]) -> int:
-        """Runs the named statement for each; how many rows that wrote in all is the answer."""
+        """Run the named statement for each row and return the total number of rows written."""
         if not rows:
             return 0
         self.statements += len(rows)
@@ -126,7 +127,7 @@ class Connection:
             raise store_error(error, self.path) from error
 
     def _damaged_rows(self, name: str, values: Values) -> list[Row]:
-        """Reads once more with the bytes that are no UTF-8 escaped: one damaged text must not hide the other rows."""
+        """Read again with invalid UTF-8 escaped, so that one damaged text does not hide the other rows."""
         self._raw.text_factory = _escaped
         try:
             return self._raw.execute(sql(name), values).fetchall()
@@ -146,7 +147,7 @@ class Connection:
             raise store_error(error, self.path) from error
 
     def _roll_back(self) -> None:
-        # After a full disk SQLite may have rolled back by itself; a broken one may refuse even this.
+        # After "disk full" SQLite may have rolled back already; on a damaged disk the rollback may fail as well.
         try:
             if self._raw.in_transaction:
                 self._raw.execute(sql("roll_back"))
@@ -155,13 +156,14 @@ class Connection:
 
 
 def prepare_file(path: str) -> None:
-    """The file and its folder exist and belong to this user alone. SQLite gives its side files the same mode."""
+    """Create the file and its folder if needed, accessible only to this user. SQLite creates its side files with the
+    same mode."""
     if path == IN_MEMORY:
         return
     try:
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        # Only one that is not there: closing a file drops every lock this process holds on it, and with them those of
-        # its other handles, whose log the next process to leave would then take away.
+        # O_EXCL: an existing file must not be opened here. Closing it would drop all locks that other handles of this
+        # process hold on it, and another process could then remove their write-ahead log.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
@@ -176,7 +178,7 @@ def _connect(path: str, busy_seconds: float) -> sqlite3.Connection:
             hint="Use a Python whose sqlite3 module is built with SQLite 3.38 or newer.",
         )
     try:
-        # Opened by one thread and used by another, never by two at once.
+        # Opened by one thread and used by another, never by two at the same time.
         return sqlite3.connect(
             path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )

@@ -1,4 +1,4 @@
-"""What every verb works on: a connection, the store's clock, and what a handle remembers between calls."""
+"""The database that every verb works on: a connection, the store's clock, and what a handle remembers between calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_clock() -> tuple[str, float]:
-    """Which boot of the machine this is, and the seconds since, sleep included. Nobody can set this clock."""
+    """The boot id of the machine, and the seconds since boot including sleep. This clock cannot be set."""
     return _boot_id(), time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -39,23 +39,24 @@ class Database:
         self._owns_connection = owns_connection
         self.waker = None if connection.path == IN_MEMORY else Waker(connection.path)
         self.versions = KnownVersions()
-        # How far this handle has seen the counter grow, by its own commits and by looking.
+        # The last value of the counter that this handle has written or read.
         self._seen = self.last_change()
 
     @contextmanager
     def changing(self) -> Iterator[int]:
-        """A write that others may care about: gives its number, and wakes them once it is durable."""
+        """A write transaction that notifies other handles when it is durable. Yields the number of the change."""
         with self.connection.writing():
             changed = self._raise_counter()
             yield changed
-        # A gap means that somebody else committed meanwhile; then staying behind lets the next look find it.
+        # If another handle committed in between, `_seen` stays behind, so that the next look finds that commit.
         if changed == self._seen + 1:
             self._seen = changed
         if self.waker is not None:
             self.waker.wake_others()
 
     def _raise_counter(self) -> int:
-        """By one from where we last saw it, if nobody else has raised it since."""
+        """Increment the counter and return it. Assumes the last value seen; reads the counter only if that is
+        outdated."""
         changed = self._seen + 1
         if not self.connection.run("raise_counter", {"changed": changed}):
             changed = self.last_change() + 1
@@ -63,23 +64,23 @@ class Database:
         return changed
 
     def count_change(self) -> int:
-        """The number of a change, inside a transaction that as a rule changes nothing for others. Our own next look finds
-        it, too."""
+        """Return the number of a change in a transaction that notifies no one. Our own next look finds it as well."""
         return self._raise_counter()
 
     def look_for_change(self) -> bool:
-        """Has anybody else committed something since the last look?"""
+        """Return whether the counter has changed since the last look."""
         changed = self.last_change()
         happened, self._seen = changed != self._seen, changed
         return happened
 
     def lease(self) -> tuple[str, float]:
-        """The boot and the moment until which a lease given now holds."""
+        """The boot id and the time at which a lease granted now expires."""
         boot, now = self.clock()
         return boot, now + self.lease_seconds
 
     def version(self, id: VersionId) -> Version | None:
-        """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
+        """The version, read and decoded once because versions never change. UnreadableError if its document is
+        damaged."""
         known = self.versions.get(id)
         if known is None:
             row = self.connection.row("get_version", {"id": id})
@@ -95,19 +96,19 @@ class Database:
         return version
 
     def order(self, id: VersionId) -> dict[str, int]:
-        """Each task's place in the workflow."""
+        """The position of each task in the workflow."""
         order = self.versions.known_order(id)
         return self.versions.order_of(self.needed_version(id)) if order is None else order
 
     def runs(self, ids: list[str]) -> list[tuple[Run, Row]]:
-        """Those that exist, in the order asked for, each with its whole row. For readers: damaged ones are among them."""
+        """The existing runs in the order of `ids`, each with its row. Includes damaged runs, for readers."""
         return [(lenient.run(row), row) for row in self.run_rows(ids)]
 
     def run_rows(self, ids: list[str]) -> list[Row]:
         return self.connection.rows("runs_by_id", {"ids": json_text(ids)})
 
     def listed_runs(self, ids: list[str]) -> tuple[Run, ...]:
-        """Those that exist, in the order asked for, without their params."""
+        """The existing runs in the order of `ids`, without their params."""
         return tuple(lenient.run(row) for row in self.connection.rows("listed_runs", {"ids": json_text(ids)}))
 
     def run(self, id: RunId) -> Run | None:
@@ -129,7 +130,7 @@ class Database:
 
 
 def open_database(path: str, durability: Durability, clock: LeaseClock, lease_seconds: float) -> Database:
-    """Creates what is missing and brings an older schema up to date."""
+    """Open the database; create it or migrate its schema if needed."""
     prepare_file(path)
     connection = Connection(path, durability=durability)
     try:

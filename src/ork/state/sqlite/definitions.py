@@ -10,10 +10,9 @@ from ork.errors import UnreadableError
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.records import NO_RATES
-from ork.state.refusals import still_has_runs
+from ork.state.refusals import check_owner, still_has_runs
 from ork.state.rows import limit_rows
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.locations import check_workflow_owner
 from ork.state.sqlite.rows import json_text, lenient, schedule_text, time_text
 
 _AFTER_ALL_NAMES = "\U0010ffff"
@@ -91,7 +90,7 @@ def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[Version
 
 def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     if sorted(db.connection.rows("limits_and_rates")) == limit_rows(limits, rates):
-        return  # every scheduler says so when it starts: nobody need be woken by that
+        return  # every scheduler sets them when it starts: unchanged limits wake no one
     with db.changing():
         db.connection.run("forget_limits")
         db.connection.run_many("add_limit", sorted(limits.items()))
@@ -111,3 +110,8 @@ def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
 
 def signing_key(db: Database) -> bytes:
     return bytes(db.connection.rows("signing_key")[0][0])
+
+
+def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:
+    row = db.connection.row("owner_of_workflow", {"workflow": workflow})
+    check_owner(workflow, None if row is None else row[0], origin)

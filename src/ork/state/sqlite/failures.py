@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to a person. Nothing of sqlite3 leaves this folder."""
+"""Translates SQLite's errors to store errors with a hint. No exception of sqlite3 leaves this package."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sqlite3
 from ork.errors import StoreError, StoreUnavailableError
 
 _PRIMARY = 0xFF  # the low byte of an extended result code
-_LITTLE_SPACE = 64 * 1024  # less than a commit and its bookkeeping may need
-_NO_SPACE = ("has no space left on its disk", "Free some space; work goes on by itself.")
-# How a full disk may show itself when a file has to be made or made longer.
+_LITTLE_SPACE = 64 * 1024  # less than a commit may need
+_NO_SPACE = ("has no space left on its disk", "Free some space; work then continues automatically.")
+# Errors of a full disk when a file has to be created or extended.
 _MAY_MEAN_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
@@ -47,7 +47,7 @@ def store_error(error: sqlite3.Error, path: str) -> StoreError:
 
 
 def is_locked(error: StoreError) -> bool:
-    """Somebody else works on the file: waiting a little helps."""
+    """True if another process holds a lock on the file, so that waiting helps."""
     return isinstance(error.__cause__, sqlite3.Error) and _code(error.__cause__) in _LOCKED
 
 
@@ -61,7 +61,7 @@ def file_error(error: OSError, path: str) -> StoreError:
 
 
 def _code(error: sqlite3.Error) -> int:
-    # Errors raised by the module itself rather than by the library carry no code.
+    # Errors raised by the sqlite3 module itself have no code.
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _PRIMARY
 
 

@@ -1,4 +1,4 @@
-"""What belongs to the installation as a whole."""
+"""The settings and identity that all processes of an installation share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code locations: which there are, who looks into one, and what came of it."""
+"""Code locations: lists them, assigns them to schedulers for a scan, and stores the result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
 from ork.state.lenient import UNREADABLE, damaged_or_not
-from ork.state.refusals import check_owner
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import free_text, json_text, lenient, time_of, time_text
@@ -16,7 +15,7 @@ from ork.state.sqlite.rows import free_text, json_text, lenient, time_of, time_t
 
 def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
     if {entry.name: entry.source for entry in list_locations(db)} == dict(sources):
-        return  # every scheduler says so when it starts: nobody need be woken by that
+        return  # every scheduler sets them when it starts: unchanged locations wake no one
     with db.changing():
         for entry in list_locations(db):
             if entry.name not in sources:
@@ -82,7 +81,7 @@ def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
 
 
 def _reset_damaged(db: Database) -> datetime:
-    """Those whose times cannot be decoded are due now: the next scan writes them anew."""
+    """Make locations whose times cannot be decoded due now, so that the next scan rewrites them. Returns the time."""
     now = datetime.now(UTC)
     with db.connection.writing():
         for entry in list_locations(db):
@@ -90,11 +89,6 @@ def _reset_damaged(db: Database) -> datetime:
                 values = {"name": entry.name, "now": time_text(now), "error": entry.error}
                 db.connection.run("reset_location", values)
     return now
-
-
-def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:
-    row = db.connection.row("owner_of_workflow", {"workflow": workflow})
-    check_owner(workflow, None if row is None else row[0], origin)
 
 
 def _held(entry: LocationEntry) -> dict[str, str | None]:

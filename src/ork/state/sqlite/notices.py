@@ -1,4 +1,4 @@
-"""The outbox: what people are to be told, until they have been."""
+"""The outbox: notices to people, until they are sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from ork.model.notice import Notice
 from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
-from ork.state.marks import number_of, text_of
 from ork.state.records import UnsentAlert
+from ork.state.rows import number_of, text_of
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.quarantine import note
@@ -22,7 +22,7 @@ def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 6
     if not db.connection.rows("due_alerts", wanted):
         return ()
     until = time_text(now + timedelta(seconds=hold_seconds))
-    with db.connection.writing():  # nobody is woken: what is being sent is nothing for others to act on
+    with db.connection.writing():  # wakes no one: other schedulers do not act on a notice that is being sent
         taken = db.connection.rows("due_alerts", wanted)
         db.connection.run_many("hold_alert", [(until, row[0]) for row in taken])
         found = [notice for row in sorted(taken) if (notice := _readable(db, row, now)) is not None]
@@ -30,7 +30,7 @@ def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 6
 
 
 def _readable(db: Database, row: Row, now: datetime) -> Notice | None:
-    """Inside a transaction. One that cannot be decoded is set aside: it is not sent."""
+    """The notice, or None if it cannot be decoded; then it is quarantined and not sent. Call inside a transaction."""
     notice, reason = lenient.notice(row, _sent_of)
     if reason is None:
         return notice
@@ -70,7 +70,7 @@ def next_alert_at(db: Database) -> datetime | None:
 
 
 def _set_aside_due(db: Database, text: str) -> None:
-    """Those whose time cannot be decoded: nobody would ever take them."""
+    """Quarantine notices whose due time cannot be decoded: they would never be taken."""
     with db.connection.writing():
         for (id,) in db.connection.rows("notices_due_at", {"due_at": text}):
             _set_aside(db, id, f"due_at {text!r} cannot be read", datetime.now(UTC))

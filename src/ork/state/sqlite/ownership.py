@@ -1,4 +1,4 @@
-"""Who may act on which run: leases, claims and epochs."""
+"""Which scheduler may act on which run: leases, claims and epochs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Heartbeat
-from ork.state.claims import that_fit
+from ork.state.admission import that_fit
 from ork.state.installation import check_terms
 from ork.state.lenient import UNKNOWN_TIME
-from ork.state.marks import text_of
 from ork.state.records import Claim, ClaimedRun
-from ork.state.rows import attempt_key, is_command, notes_of
+from ork.state.rows import attempt_key, is_command, notes_of, text_of
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.installation import read_shared_settings
@@ -103,14 +102,15 @@ def claim_runs(
 
 
 def _forget(db: Database, schedulers: Sequence[str]) -> None:
-    """No run may name an owner that has no row: that is how a lapsed owner is told from a living one."""
+    """Delete schedulers and release their runs. An owner of a run always has a row."""
     ids = [(scheduler,) for scheduler in schedulers]
     db.connection.run_many("release_all", ids)
     db.connection.run_many("forget_scheduler", ids)
 
 
 def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str] | None) -> list[str]:
-    """Asks again while some were passed over because their workflow filled up: each time one workflow fewer."""
+    """Claim up to `room` runs. Repeats the query while runs were skipped because their workflow became full; each time
+    at least one more workflow is excluded."""
     free: dict[str, int] = dict(db.connection.rows("room_in_workflows"))
     chosen = None if only is None else json_text(sorted(only))
     taken: list[str] = []
@@ -132,7 +132,7 @@ def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str]
 def _load(
     db: Database, scheduler: SchedulerId, ids: list[str], now: datetime
 ) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
-    """The runs, and those that had to be set aside because they cannot be decoded."""
+    """Load the claimed runs; quarantine those that cannot be decoded and return them separately."""
     claimed, broken = [], []
     for row in db.run_rows(ids):
         try:
@@ -145,7 +145,7 @@ def _load(
 def _claimed(db: Database, row: Row) -> ClaimedRun:
     run, epoch = run_of(row), row[-2]
     version = db.needed_version(run.version)
-    if epoch == 1:  # nobody owned it before, so nobody can have written below it
+    if epoch == 1:  # never owned before, so it has no tasks or attempts yet
         return ClaimedRun(run, epoch, version, (), ())
     of_run = {"run": run.id}
     tasks = tuple(task_of(task) for task in db.connection.rows("tasks_of_run", of_run))
@@ -183,14 +183,15 @@ def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None:
 
 
 def _commands(db: Database, scheduler: SchedulerId, now: datetime) -> tuple[RunCommand, ...]:
-    """Inside a transaction: one that cannot be decoded is done with, so that nobody meets it again."""
+    """The open commands of the scheduler's runs. Unknown commands are finished and quarantined. Call inside a
+    transaction."""
     found = []
     for row in db.connection.rows("commands_for", {"owner": scheduler}):
         if is_command(row):
             found.append(command_of(row))
         else:
             db.connection.run_many("finish_command", [(time_text(now), row[0], row[1])])
-            note(db, ItemKind.COMMAND, text_of(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
+            note(db, ItemKind.COMMAND, text_of(row[0]), f"command {row[2]!r} for run {row[1]} is unknown", now)
     return tuple(found)
 
 
@@ -221,4 +222,9 @@ def get_owner(db: Database, run: RunId) -> SchedulerId | None:
 
 def get_starter(db: Database, run: RunId) -> str | None:
     row = db.connection.row("get_starter", {"run": run})
+    return None if row is None else row[0]
+
+
+def get_key(db: Database, run: RunId) -> str | None:
+    row = db.connection.row("get_key", {"run": run})
     return None if row is None else row[0]

@@ -1,4 +1,4 @@
-"""Forgetting what is old, a little at a time."""
+"""Deletes old runs and notices in small transactions."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from ork.model.run import RunStatus
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import time_text
 
-_FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_run", "note_leftover")
 
 
 def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
     wanted = {"before": time_text(before), "limit": limit, "keep_last": keep_last}
     places: list[tuple[str, str]] = []
-    for status in _FINAL:
-        places += db.connection.rows("prunable_runs", {**wanted, "status": status})
+    for status in (status for status in RunStatus if status.is_final):
+        places += db.connection.rows("prunable_runs", {**wanted, "status": status.value})
     return tuple(RunId(id) for _, id in sorted(places)[:limit])
 
 
 def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-    with db.connection.writing():  # nobody is woken: what is gone is nothing to act on
+    with db.connection.writing():  # wakes no one: schedulers do not act on deleted runs
         runs = prunable_runs(db, before, limit, keep_last)
         for part in _PARTS:
             db.connection.run_many(part, [(run,) for run in runs])

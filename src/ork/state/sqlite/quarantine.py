@@ -1,4 +1,4 @@
-"""Setting aside what cannot be decoded or worked with, so that its neighbours go on."""
+"""Quarantines runs and other items that cannot be decoded or processed, so that all others continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def set_run_aside(
     changed: int,
     now: datetime,
 ) -> QuarantinedRun | None:
-    """Inside a transaction."""
+    """Quarantine the run if it is still owned under this epoch. Call inside a transaction."""
     scheduler, run, epoch = claim
     row = db.connection.row("cancel_is_pending", {"run": run, "owner": scheduler, "epoch": epoch})
     if row is None:
@@ -56,17 +56,18 @@ def set_run_aside(
 
 
 def try_again(db: Database, run: RunId) -> None:
-    """Inside a transaction: a person asked something of the run, so whoever claims it next decodes it once more."""
+    """End the quarantine of a run because a person sent a command: the next claim decodes it again. Call inside a
+    transaction."""
     if forget(db, ItemKind.RUN, run):
         db.connection.run("take_slots_again", {"run": run})
 
 
 def note(db: Database, kind: ItemKind, id: str, reason: str, now: datetime) -> None:
-    """Inside a transaction."""
+    """Record a quarantined item. Call inside a transaction."""
     values = {"kind": kind.value, "id": id, "reason": free_text(reason), "now": time_text(now)}
     db.connection.run("note_quarantined", values)
 
 
 def forget(db: Database, kind: ItemKind, id: str) -> bool:
-    """Inside a transaction. False if it was not set aside."""
+    """Remove an item from the quarantine; False if it was not quarantined. Call inside a transaction."""
     return db.connection.run("forget_quarantined", (kind.value, id)) == 1

@@ -1,4 +1,4 @@
-"""What people look at. Every read costs what it shows, never what the store holds."""
+"""Reads for people and the API. The cost of a read depends on what it returns, not on the size of the store."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
-from ork.state.marks import number_of, text_of
 from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
-from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
+from ork.state.records import (
+    ALL_TASKS,
+    Cached,
+    Changes,
+    LimitUse,
+    RunFilter,
+    RunPage,
+    RunUpdate,
+    TaskCount,
+    TaskFilter,
+    TimesPage,
+)
+from ork.state.rows import count_in_order, number_of, task_count, text_of, times_page, tried_tasks
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
@@ -23,6 +34,7 @@ from ork.state.sqlite.rows import (
     index_of,
     json_text,
     lenient,
+    millis_of,
     output_of,
     time_text,
 )
@@ -43,11 +55,14 @@ def shorten_ids(db: Database, runs: Collection[RunId], least: int) -> dict[RunId
 
 
 def list_runs(db: Database, query: RunFilter) -> RunPage:
-    """One index range for each status, merged: any filter costs a page, however long the history is."""
+    """Merge one index range per status, so that a filter costs one page however long the history is."""
     before, before_id = _NEWEST if query.cursor is None else read_cursor(query.cursor)
+    if query.created_before is not None:
+        before, before_id = min((before, before_id), (time_text(query.created_before) or "", ""))
     name = "list_runs_by_status" if query.workflow is None else "list_runs_by_workflow"
     limit = max(query.limit, 1)
     wanted = {"workflow": query.workflow, "before": before, "before_id": before_id, "limit": limit + 1}
+    wanted["after"] = time_text(query.created_after) or ""
     with db.connection.reading():
         places: list[tuple[str, str]] = []
         for status in sorted(query.statuses or RunStatus):
@@ -95,7 +110,7 @@ def run_updates(db: Database, run: RunId, since: str | None = None, only: TaskFi
         if not found:
             return None
         known, row = found[0]
-        # Every write to a task touches its run as well, so the run's number is the newest of all.
+        # Every write to a task also updates its run, so the run has the highest number.
         mark = row[-1]
         if only != ALL_TASKS:
             tasks = _page_of_tasks(db, known, behind, only)
@@ -109,7 +124,7 @@ def run_updates(db: Database, run: RunId, since: str | None = None, only: TaskFi
 
 
 def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list[Row]:
-    order = db.order(run.version)
+    order = {} if only.name is None and only.after is None else db.order(run.version)
     if only.name is not None and only.name not in order:
         return []
     after, after_idx = task_place(order, only.after)
@@ -124,6 +139,32 @@ def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list
     if since <= 0:
         return db.connection.rows("page_of_tasks", wanted)
     return db.connection.rows("page_of_changed_tasks", {**wanted, "since": since})
+
+
+def count_tasks(db: Database, run: RunId) -> tuple[TaskCount, ...]:
+    return count_in_order(map(task_count, db.connection.rows("count_tasks", {"run": run})))
+
+
+def task_times(
+    db: Database,
+    run: RunId,
+    since: str | None = None,
+    *,
+    after: TaskKey | None = None,
+    limit: int = 1000,
+    with_instances: bool = True,
+) -> TimesPage:
+    behind = 0 if since is None else number_of(since)
+    with db.connection.reading():
+        ordinal, idx = task_place({} if after is None else _order(db, run), after)
+        wanted = {"run": run, "after": ordinal, "after_idx": idx, "with_instances": with_instances, "limit": limit + 1}
+        if behind <= 0:
+            rows = db.connection.rows("page_of_times", wanted)
+        else:
+            rows = db.connection.rows("page_of_changed_times", {**wanted, "since": behind})
+        tried = tried_tasks(rows[:limit])
+        earlier = db.connection.rows("earlier_times", {"run": run, "tasks": json_text(tried)}) if tried else []
+    return times_page(rows, earlier, limit, millis_of)
 
 
 def list_attempts(
@@ -159,6 +200,11 @@ def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
         Alert(None if task is None else TaskKey(task, index_of(idx)), shown_failure(failure))
         for task, idx, failure in db.connection.rows("alerts_of_run", {"run": run})
     )
+
+
+def over_budget_at(db: Database, run: RunId) -> datetime | None:
+    row = db.connection.row("over_budget_at", {"run": run})
+    return None if row is None else lenient.time(row[0])
 
 
 def limit_use(db: Database) -> tuple[LimitUse, ...]:

@@ -1,4 +1,4 @@
-"""Runs come into being, and people ask something of them."""
+"""Creates runs, and stores the commands that people submit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from datetime import datetime
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
-from ork.state.marks import text_of
 from ork.state.records import Accepted, TooLate
 from ork.state.refusals import check_same_request, is_too_late
-from ork.state.rows import is_command
+from ork.state.rows import is_command, text_of
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.quarantine import try_again
 from ork.state.sqlite.rows import command_of, free_text, json_text, time_text
@@ -25,7 +24,7 @@ def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Ru
 
 
 def add_runs(db: Database, runs: Sequence[NewRun], now: datetime, changed: int) -> list[str]:
-    """Inside a transaction: the ids of the runs, new or found."""
+    """Add the runs and return the ids of the new or existing ones. Call inside a transaction."""
     for version in {new.version for new in runs}:
         if db.connection.row("known_version", {"id": version}) is None:
             raise NotFoundError(f"There is no version {version}.", hint="Deploy the workflow first.")
@@ -54,7 +53,7 @@ def _create(db: Database, new: NewRun, now: datetime, changed: int) -> str:
 
 
 def _existing(db: Database, new: NewRun) -> str:
-    """The run that stands in the way: by id, by key or by scheduled time."""
+    """The id of the existing run with the same id, key or scheduled time."""
     if db.run(new.id) is not None:
         return new.id
     by_key = db.connection.row("find_by_key", {"workflow": new.workflow, "key": new.key})
@@ -74,7 +73,7 @@ def submit_command(db: Database, command: RunCommand, now: datetime) -> Accepted
     if is_too_late(command.kind, run.status):
         return TooLate(run)
     with db.changing() as changed:
-        # Looked at again under the lock: it may have ended meanwhile. Then the wake-up was for nothing.
+        # Read again under the lock, because the run may have ended meanwhile. The wake-up is then unnecessary.
         run = db.runs([command.run])[0][0]
         if is_too_late(command.kind, run.status):
             return TooLate(run)

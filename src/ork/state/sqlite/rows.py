@@ -1,4 +1,4 @@
-"""How SQLite keeps moments and words; the rest of a row is the same in every store."""
+"""How SQLite stores times and text; everything else in a row is the same in every store."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ __all__ = [
     "index_of",
     "json_text",
     "lenient",
+    "millis_of",
     "moment_of",
     "output_of",
     "run_of",
@@ -50,16 +51,16 @@ __all__ = [
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@lru_cache(maxsize=1024)  # the rows of one commit share a few moments
+@lru_cache(maxsize=1024)  # the rows of one commit share a few times
 def time_text(moment: datetime | None) -> str | None:
-    """UTC, always 27 characters: text order is time order."""
+    """The time in UTC as 27 characters; text order is time order."""
     if moment is None:
         return None
     since = moment - _EPOCH
     return f"{_second(since.days, since.seconds)}.{since.microseconds:06d}Z"
 
 
-@lru_cache(maxsize=64)  # many moments fall into one second, and its text takes longer than the rest
+@lru_cache(maxsize=64)  # many times share a second, and formatting it is the slow part
 def _second(days: int, seconds: int) -> str:
     return (_EPOCH + timedelta(days, seconds)).isoformat()[:19]
 
@@ -75,8 +76,23 @@ def moment_of(text: str) -> datetime:
     return moment
 
 
+def millis_of(text: str | None) -> int | None:
+    """Milliseconds since 1970; None also for text that is no time."""
+    if text is None:
+        return None
+    try:
+        return _second_of(text[:19]) * 1000 + int(text[20:23])
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=4096)  # many times share a second, and parsing it is the slow part
+def _second_of(text: str) -> int:
+    return int(datetime.fromisoformat(f"{text}+00:00").timestamp())
+
+
 def free_text(text: str | None) -> str | None:
-    """Words from outside may hold lone surrogates, which SQLite cannot keep."""
+    """Escape lone surrogates, which text from users may contain and SQLite cannot store."""
     if text is None or text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

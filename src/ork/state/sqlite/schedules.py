@@ -1,4 +1,4 @@
-"""Schedules: what is due, and firing it exactly once."""
+"""Schedules: which are due, and firing each time exactly once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def look_ahead(db: Database, locations: Collection[str]) -> LookAhead:
     return LookAhead(
         bool(runs_wait),
         entries(db.connection.rows("active_schedules"), time_of),
-        next_alert if alert is None or next_alert is not None else next_alert_at(db),  # which repairs what is damaged
+        next_alert if alert is None or next_alert is not None else next_alert_at(db),  # repairs damaged notices
         next_location if location is None or next_location is not None else next_location_at(db, locations),
     )
 
@@ -54,7 +54,7 @@ def fire(
     missed: str | None = None,
 ) -> bool:
     wanted = {"workflow": workflow, "expected": time_text(expected)}
-    # Read before the write lock is asked for: the losers of a race disturb and wake nobody.
+    # Checked before taking the write lock, so that the losers of a race neither block nor wake other handles.
     if not db.connection.rows("is_expected_fire", wanted):
         return False
     with db.changing() as changed:
@@ -63,6 +63,6 @@ def fire(
         add_runs(db, runs, now, changed)
         db.connection.run("move_next_fire", {"workflow": workflow, "next_fire": time_text(next_fire)})
         if missed is not None:
-            told = {"workflow": workflow, "run": None, "detail": free_text(missed), "now": time_text(now)}
-            db.connection.run("add_notice", {"kind": NoticeKind.MISSED.value, **told})
+            notice = {"workflow": workflow, "run": None, "detail": free_text(missed), "now": time_text(now)}
+            db.connection.run("add_notice", {"kind": NoticeKind.MISSED.value, **notice})
     return True

@@ -1,4 +1,4 @@
-"""Migrations: numbered, forward only, each database taken from where it is to where this code is, or not at all."""
+"""Migrations: numbered, forward only, each database brought to the newest schema in one transaction."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ork.errors import StoreError, StoreUnavailableError
-from ork.state.migrations import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
+from ork.state.sql import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
 from ork.state.sqlite.connection import BUSY_SECONDS, IN_MEMORY, Connection, prepare_file
 from ork.state.sqlite.failures import is_locked
 
 __all__ = ["FOLDER", "Migration", "SchemaStatus", "bring_up_to_date", "db_status", "known_schema", "migrate"]
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
-APPLICATION_ID = 1332898609  # "Ork1": tells our databases from those of other programs
+APPLICATION_ID = 1332898609  # "Ork1": distinguishes our databases from those of other programs
 _RETRY_SECONDS = 0.02
 
 
@@ -24,7 +24,7 @@ def known_schema() -> int:
 
 
 def db_status(path: str) -> SchemaStatus:
-    """Creates and changes nothing."""
+    """The schema of the database. Creates and changes nothing."""
     if path == IN_MEMORY or not os.path.exists(path):
         return SchemaStatus(0, known_schema())
     connection = Connection(path)
@@ -35,7 +35,7 @@ def db_status(path: str) -> SchemaStatus:
 
 
 def migrate(path: str) -> SchemaStatus:
-    """The database exists and has the newest schema."""
+    """Create the database if needed and migrate it to the newest schema."""
     prepare_file(path)
     connection = Connection(path)
     try:
@@ -46,7 +46,8 @@ def migrate(path: str) -> SchemaStatus:
 
 
 def bring_up_to_date(connection: Connection, migrations: Sequence[Migration] | None = None) -> SchemaStatus:
-    """One look when there is nothing to do; gives what was found. Any number of processes may do this at once."""
+    """Migrate to the newest schema and return the status found before. One read if nothing has to be done. Several
+    processes may do this at the same time."""
     known = known_schema() if migrations is None else migrations[-1].number
     status = SchemaStatus(_current(connection), known)
     refuse_newer(connection.path, status)
@@ -60,15 +61,15 @@ def bring_up_to_date(connection: Connection, migrations: Sequence[Migration] | N
 def _current(connection: Connection) -> int:
     number, application = connection.rows("schema_number")[0]
     if number and application != APPLICATION_ID:
-        raise _stranger(connection.path)
+        raise _foreign(connection.path)
     return int(number)
 
 
 def _apply(connection: Connection, migrations: Sequence[Migration]) -> None:
-    # Looked up again under the lock: another process may have done it all while this one waited.
+    # Read again under the lock: another process may have migrated while this one waited.
     current = _current(connection)
     if current == 0:
-        _refuse_strangers(connection)
+        _refuse_foreign(connection)
     for migration in migrations:
         if migration.number > current:
             for statement in _statements(migration.text):
@@ -77,17 +78,18 @@ def _apply(connection: Connection, migrations: Sequence[Migration]) -> None:
         connection.run("make_signing_key", {"key": os.urandom(32)})
 
 
-def _refuse_strangers(connection: Connection) -> None:
+def _refuse_foreign(connection: Connection) -> None:
     if connection.rows("count_schema_objects") != [(0,)]:
-        raise _stranger(connection.path)
+        raise _foreign(connection.path)
 
 
-def _stranger(path: str) -> StoreError:
+def _foreign(path: str) -> StoreError:
     return StoreError(f"{path} is a database of another program.", hint="Choose another file with --store.")
 
 
 def _use_write_ahead_log(connection: Connection) -> None:
-    """The mode is kept in the file. Changing it needs the file alone and does not wait for that by itself."""
+    """Switch the file to write-ahead logging, which the file remembers. This needs an exclusive lock and does not use
+    SQLite's busy timeout, so it is retried here."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -100,7 +102,7 @@ def _use_write_ahead_log(connection: Connection) -> None:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """One by one, because running a whole script would first commit the transaction it should be part of."""
+    """Yield the statements one by one: `executescript` would commit the current transaction first."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line

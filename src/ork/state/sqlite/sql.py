@@ -9,4 +9,4 @@ from ork.state.sql import Queries, parse_blocks
 __all__ = ["FOLDER", "parse_blocks", "sql"]
 
 FOLDER = os.path.join(os.path.dirname(__file__), "queries")
-sql = Queries(FOLDER).__getitem__  # called for every statement: not by way of a function of ours
+sql = Queries(FOLDER).__getitem__  # called for every statement: a function of our own would add a call

@@ -1,8 +1,8 @@
-"""Folders that are made once for all who need the same content: environments, compiled programs.
+"""Folders that are built once per content and shared: environments, compiled programs.
 
-A shelf holds one folder per content, each beside its lock. The folder counts only with its stamp, which is written
-last, so that a build which was killed leaves nothing that anybody would use. It is made in its place rather than moved
-there: the programs of a virtual environment know the path they were installed under.
+A shelf has one folder per content, each next to its lock file. A folder is valid only if it has a stamp, which is
+written last, so that an interrupted build is never used. It is built in place and not moved there, because programs of
+a virtual environment contain their path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGEST_LENGTH = 24
 
 
 class Build:
-    """One folder of a shelf. Whoever has it open and ready keeps it from being pruned."""
+    """One folder of a shelf. It is not pruned while a process has it open and ready."""
 
     def __init__(self, shelf: str, digest: str) -> None:
         self.shelf = shelf
@@ -32,7 +32,7 @@ class Build:
         _give_to_owner(self.lock, shelf)
 
     def is_ready(self) -> bool:
-        """Never waits. True: it is there, and stays while we have it open."""
+        """True if the folder is complete; it then stays while this object is open. Never waits."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -40,9 +40,9 @@ class Build:
         return self._touch()
 
     def make(self, build: Callable[[str], None]) -> None:
-        """Waits for whoever is at it, and builds only what nobody has built.
+        """Build the folder unless it is complete. Waits for another process that is building it.
 
-        May be called in a child of the process that opened it: the lock belongs to both.
+        May be called in a child of the process that opened it, because both share the lock.
         """
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         if not self._touch():
@@ -59,7 +59,7 @@ class Build:
         os.close(self.lock)
 
     def _touch(self) -> bool:
-        """Whether it is complete; its stamp says when it was last used."""
+        """Update the time of last use; False if the folder is incomplete."""
         try:
             os.utime(f"{self.folder}/{_STAMP}", follow_symlinks=False)
         except FileNotFoundError:
@@ -68,7 +68,7 @@ class Build:
 
 
 def digest_of(parts: Iterable[str | bytes]) -> str:
-    """A name for the content. No two lists of parts share one because their texts run together."""
+    """A name for the content. Each part is hashed with its length, so that different lists never give the same text."""
     from hashlib import sha256
 
     whole = sha256()
@@ -79,7 +79,7 @@ def digest_of(parts: Iterable[str | bytes]) -> str:
 
 
 def prune(shelf: str, now: float, unused_seconds: float = UNUSED_SECONDS) -> list[str]:
-    """Removes what nobody uses and nobody has used for that long; gives the folders."""
+    """Remove folders that are not in use and were not used for that long; return their paths."""
     try:
         names = [entry.name for entry in os.scandir(shelf) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
@@ -97,7 +97,8 @@ def _prune_one(shelf: str, name: str, limit: float) -> bool:
     except OSError:
         return False
     finally:
-        # The lock file stays: somebody may be about to lock it, and would hold another one than whoever comes next.
+        # The lock file stays: if it were removed, a process about to lock it and a later one would hold different
+        # files.
         build.close()
     return True
 
@@ -110,7 +111,7 @@ def _last_used(folder: str) -> float:
 
 
 def _give_to_owner(lock: int, shelf: str) -> None:
-    """A shelf of the task's user (see `task_user`) has locks of that user, who prunes it."""
+    """Give the lock file to the owner of the shelf: the user of the task (see `task_user`) prunes its own shelf."""
     owner, found = os.stat(shelf), os.fstat(lock)
     if found.st_uid == os.getuid() != owner.st_uid and found.st_nlink == 1:
         os.fchown(lock, owner.st_uid, owner.st_gid)
@@ -129,6 +130,6 @@ def _remove(folder: str) -> None:
     from contextlib import suppress
 
     with suppress(FileNotFoundError):
-        # The stamp first: what is being taken apart is complete no more.
+        # The stamp first: a folder that is being removed is no longer complete.
         os.unlink(f"{folder}/{_STAMP}")
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The Python environment of a task: a folder that is there, or one made from requirements, once per content."""
+"""The Python environment of a task: an existing folder, or one built from requirements, once per content."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _PYTHON = "/bin/python"
 _MOST_INCLUDES = 100
-_TOLD_LINES = 5
+_SHOWN_LINES = 5
 
 
 def environment_need(spec: dict[str, Any]) -> EnvironmentNeed | None:
-    """None if the environment is a folder that needs no building."""
+    """The environment to build; None if it is an existing folder."""
     written = spec["environment"]
     root = spec["root"]
     if "path" in written:
@@ -37,7 +37,8 @@ def environment_need(spec: dict[str, Any]) -> EnvironmentNeed | None:
 
 
 class EnvironmentNeed:
-    """`source` are the installer's own arguments for a file; without them the lines are written into one."""
+    """An environment to build. `source` has the installer's arguments for a requirements file; without it the lines are
+    written to one."""
 
     def __init__(
         self, spec: dict[str, Any], lines: list[str], source: list[str] | None, python: str | None = None
@@ -46,12 +47,12 @@ class EnvironmentNeed:
         self._source = source
         self._other_python = None if python is None or allows(python, sys.version_info[:3]) else python
         version = f"{sys.implementation.cache_tag} {os.uname().machine} {self._other_python or ''}"
-        # pip sees a path from the folder it works in, uv from that of the file it stands in.
+        # pip resolves a path relative to the working folder, uv relative to the requirements file.
         folders = [spec["root"], os.path.dirname(source[-1]) if source else spec["root"]]
         self.build = Build(spec["builds"] + "/environments", digest_of([version, *lines, *content_of(lines, folders)]))
-        self.title = f"an environment with {', '.join(lines[:_TOLD_LINES]) or 'nothing in it'}"
-        if len(lines) > _TOLD_LINES:
-            self.title += f" and {len(lines) - _TOLD_LINES} more"
+        self.title = f"an environment with {', '.join(lines[:_SHOWN_LINES]) or 'nothing in it'}"
+        if len(lines) > _SHOWN_LINES:
+            self.title += f" and {len(lines) - _SHOWN_LINES} more"
 
     def settle(self, spec: dict[str, Any]) -> None:
         spec["python"] = self.build.folder + _PYTHON
@@ -94,10 +95,10 @@ def _run(tools: Tools, argv: list[str]) -> None:
 
 
 def _reason(printed: str) -> str:
-    """The line that says most: the first the installer calls an error, else the last."""
+    """The most informative line: the first that begins with "error:", else the last."""
     lines = [line.strip(" ×\t") for line in printed.splitlines() if line.strip(" ×\t")]
     errors = [line[len("error:") :].strip() for line in lines if line.lower().startswith("error:")]
-    return (errors or lines[-1:] or ["the installer said nothing"])[0]
+    return (errors or lines[-1:] or ["the installer printed nothing"])[0]
 
 
 def _from_script(spec: dict[str, Any]) -> EnvironmentNeed:
@@ -121,7 +122,7 @@ def _python_at(folder: str) -> str:
 
 
 def _lines_of(file: str) -> list[str]:
-    """The lines that count, with those of the files it includes in their place."""
+    """The requirements of a file, including those of the files that it includes."""
     found: list[str] = []
     waiting = [file]
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Requirements that are paths: what stands in them belongs to the content an environment is built from."""
+"""Requirements that are paths: their content is part of the content that an environment is built from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Made by tools, and different after every build or import of the same source.
+# Created by tools, and different after every build or import of the same source.
 _NOT_SOURCE = frozenset(
     {"__pycache__", ".git", ".hg", ".venv", "venv", ".tox", ".ork", "build", "dist", "node_modules"}
 )
@@ -17,9 +17,10 @@ _READ_BYTES = 1 << 20
 
 
 def content_of(lines: Iterable[str], folders: Iterable[str]) -> Iterator[str | bytes]:
-    """The names and texts of what the lines point at, looked for in each of the folders in turn.
+    """The names and content of the paths in the lines, looked for in each folder in turn.
 
-    Of a project that is installed in place (`-e`) only what says how to build it: its code is used as it is.
+    Of a project installed in place (`-e`) only the files that define its build count, because its code is used where it
+    is.
     """
     places = list(folders)
     for line in lines:
@@ -38,7 +39,7 @@ def content_of(lines: Iterable[str], folders: Iterable[str]) -> Iterator[str | b
 
 
 def _path_in(line: str) -> tuple[bool, str | None]:
-    """Whether it is installed in place, and the path that it names."""
+    """Whether the line installs in place, and the path that it names."""
     text = line.partition(" #")[0].strip()
     is_in_place = False
     for option in ("-e", "--editable"):
@@ -72,7 +73,7 @@ def _texts(folder: str, names: Iterable[str]) -> Iterator[str | bytes]:
 
 
 def _digest(path: str) -> bytes:
-    """A file that cannot be read has no content; the installer will say what is wrong with it."""
+    """The digest of a file; a file that cannot be read counts as empty, because the installer will report it."""
     from hashlib import sha256
 
     whole = sha256()

@@ -1,6 +1,6 @@
-"""What a task needs before it can start (an environment, a compiled program), built in a process of its own.
+"""Builds what a task needs before it can start (an environment, a compiled program), in a separate process.
 
-The shim watches that process as it watches the task: heartbeats go on, its output is in the log, and it can be stopped.
+The shim supervises that process like the task: heartbeats continue, its output goes to the log, and it can be stopped.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import time
 
 from ork.errors import ObjectsError
 from ork.worker.build.builds import prune
-from ork.worker.call.bindings import Bindings, InputError
-from ork.worker.call.environment import task_environment
-from ork.worker.call.storing import storable
-from ork.worker.supervise.child import dismiss_waiting
+from ork.worker.call.environment import Bindings, InputError, task_environment
+from ork.worker.call.results import storable
 from ork.worker.supervise.confinement import TaskUserError
 from ork.worker.supervise.log import Stream
-from ork.worker.supervise.process import fork_into, log_tail
+from ork.worker.supervise.process import dismiss_waiting, fork_into, log_tail
 from ork.worker.supervise.status import Ending, failed
 from ork.worker.supervise.task_user import user_of
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from ork.worker.supervise.task_user import TaskUser
 
     class Need(Protocol):
-        """Something to be built once per content."""
+        """Something to build once per content."""
 
         build: Build
         title: str
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
         def make(self, tools: Tools, folder: str) -> None: ...
 
         def settle(self, spec: dict[str, Any]) -> None:
-            """Puts into the spec what the task is started with, now that it is there."""
+            """Set in the spec what the task is started with, once it is built."""
             ...
 
 
@@ -48,7 +46,7 @@ _READ_BACK = 1 << 16
 
 
 class PreparationError(Exception):
-    """A sentence saying why the task has nothing to run in. `is_final`: trying again cannot help."""
+    """The reason why the task cannot be prepared, as a sentence. `is_final`: a retry cannot help."""
 
     def __init__(self, message: str, *, is_final: bool = False) -> None:
         super().__init__(message)
@@ -56,7 +54,7 @@ class PreparationError(Exception):
 
 
 class Preparation:
-    is_started = is_over = leaves_nothing = False  # before its process is
+    is_started = is_over = leaves_nothing = False  # before its process exists
     reply, fork_server, main_status, is_swift = -1, 0, None, False
 
     def __init__(self, objects: AttemptDocuments, spec: dict[str, Any]) -> None:
@@ -67,9 +65,10 @@ class Preparation:
         self._source = -1
         self._reply = bytearray()
         self._printed: Stream | None = None
+        self._log: Log | None = None
 
     def look(self) -> Ending | None:
-        """Finds out what is needed; the ending if that cannot be had."""
+        """Find out what has to be built. Returns the ending if that fails."""
         try:
             self._user = user_of(self._spec)
             if self._user is not None:
@@ -91,6 +90,7 @@ class Preparation:
             need.settle(self._spec)
 
     def start(self, log: Log) -> Ending | int:
+        self._log = log
         self._source, answer = os.pipe()
         printed = self._printed_to(log)
 
@@ -111,7 +111,8 @@ class Preparation:
         return pid
 
     def _printed_to(self, log: Log) -> int | None:
-        """What tools print goes straight to the log, unless secrets must be masked in it."""
+        """The pipe for the output of tools; None if it goes directly to the log because no secrets have to be
+        masked."""
         if log.mask is None:
             return None
         source, printed = os.pipe()
@@ -119,7 +120,7 @@ class Preparation:
         return printed
 
     def make_here(self) -> Ending | None:
-        """Builds whatever is not there in this process; the ending if that cannot be had."""
+        """Build in this process everything that is missing. Returns the ending if that fails."""
         self._source, answer = os.pipe()
         code = self._build(answer) if self._user is None else self._built_by(self._user, answer)
         os.close(answer)
@@ -128,7 +129,7 @@ class Preparation:
         return self.ending(code) if code else None
 
     def _built_by(self, user: TaskUser, answer: int) -> int:
-        """The same, in a process of that user."""
+        """Build in a process of that user. Returns its wait status."""
         pid = os.fork()
         if pid == 0:
             code = 1
@@ -147,7 +148,7 @@ class Preparation:
         if wait_status == 0:
             return Ending("success", exit_code=0)
         is_final, _, message = self._reply.decode("utf-8", "replace").partition(":")
-        tail = log_tail(self._objects, self._spec["attempt"])
+        tail = log_tail(self._objects, self._spec["attempt"], self._log)
         return _failed(message or "what the task needs could not be built", tail, is_final == "final")
 
     def clean(self) -> None:
@@ -164,7 +165,7 @@ class Preparation:
         return bool(chunk)
 
     def _build(self, answer: int) -> int:
-        """In the child: builds whatever is not there. Its exit code."""
+        """Build everything that is missing, in the child. Returns the exit code."""
         try:
             inherited = dict(os.environ)
             bindings = Bindings(self._objects, self._spec["output_limit"], inherited)
@@ -183,8 +184,8 @@ class Preparation:
 
 
 class Tools:
-    """The programs that build: their output goes to the log, and they hold the lock, so that one whose parent was
-    killed is waited for by the next builder."""
+    """Runs build tools. Their output goes to the log, and they inherit the lock: if their parent is killed, the next
+    builder waits for them."""
 
     def __init__(
         self, objects: AttemptDocuments, attempt: str, environment: dict[str, str], lock: int, working_folder: str
@@ -204,7 +205,7 @@ class Tools:
         os.write(2, f"[ork] {text}\n".encode())
 
     def run(self, argv: Sequence[str], *, variables: dict[str, str] | None = None) -> tuple[str, str | None]:
-        """What the program wrote to its standard output, and None or, where it failed, what else it printed."""
+        """The program's standard output and None; if it failed, an empty text and what it printed to the log."""
         import subprocess
 
         before = self._printed_bytes()
@@ -222,7 +223,7 @@ class Tools:
         os.write(2, done.stdout)
         try:
             return "", self._objects.read_log(self._attempt, before, _READ_BACK).decode("utf-8", "replace")
-        except (ObjectsError, OSError):  # as another user than the worker's: it is in the log
+        except (ObjectsError, OSError):  # the process of another user cannot read the log
             return "", ""
 
     def _printed_bytes(self) -> int:
@@ -248,7 +249,7 @@ def _needs_of(spec: dict[str, Any]) -> list[Need]:
 
 
 def _make(need: Need, tools: Tools, folder: str) -> None:
-    # Whoever has time for a build has time to look what nobody needs any more.
+    # A build takes long anyway, so unused folders are pruned here.
     prune(need.build.shelf, time.time())
     tools.say(f"building {need.title}")
     started = time.monotonic()

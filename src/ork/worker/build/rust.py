@@ -1,4 +1,4 @@
-"""A task that is a Rust program: a single file or a cargo project, compiled once per content."""
+"""Compiles a task that is a Rust program: a single file or a cargo project, once per content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROGRAM = "/program"
 _LEFT_OUT = frozenset({"target", "node_modules", "__pycache__"})
 _MOST_FILES = 20_000
 _ENDS = (".rs", "/mod.rs")
-# What makes a file more than one: modules in files of their own, and texts that are built in.
+# What makes a source file depend on others: modules in separate files, and included texts.
 _OTHER_FILES = re.compile(
     rb"""\#\[path\s*=\s*"([^"]+)"\] | \binclude(?:_str|_bytes)?!\s*\(\s*"([^"]+)" | \bmod\s+(\w+)\s*;""", re.X
 )
@@ -51,7 +51,7 @@ class RustNeed:
         self._run(tools, argv)
 
     def _make_crate(self, tools: Tools, folder: str) -> None:
-        """Compiled beside earlier versions of the same project, so that cargo finds what has not changed."""
+        """Compile in the same folder as earlier versions of the project, so that cargo reuses what has not changed."""
         import shutil
 
         manifest = _manifest(self._path)
@@ -90,11 +90,11 @@ class RustNeed:
     def _sources(self) -> Iterator[str | bytes]:
         files = [self._path]
         if self._is_crate:
-            # Where nothing is locked, the lock file is only what cargo leaves behind.
+            # Without dependencies the lock file does not count, because only cargo writes it.
             left_out = frozenset() if _has_dependencies(_manifest(self._path)) else frozenset({"Cargo.lock"})
             files = [file for folder in _crate_folders(self._path) for file in _files_below(folder, left_out)]
         known = set(files)
-        for path in files:  # grows while it is walked
+        for path in files:  # grows during iteration
             with open(path, "rb") as file:
                 content = file.read()
             yield os.path.relpath(path, self._path)
@@ -112,7 +112,8 @@ def _tool(tools: Tools, name: str) -> str:
 
 
 def _toolchain() -> Iterator[str]:
-    """What tells one compiler from another without starting it: the file, and what rustup last chose and fetched."""
+    """Identifies the compiler without starting it: the file, and the toolchain that rustup last selected and
+    installed."""
     import shutil
 
     rustc = shutil.which("rustc") or ""
@@ -131,9 +132,9 @@ def _toolchain() -> Iterator[str]:
 
 
 def _crate_folders(crate: str) -> list[str]:
-    """The project's own folder, and those of the projects it takes from beside it."""
+    """The project's folder and those of its path dependencies."""
     found = [crate]
-    for folder in found:  # grows while it is walked
+    for folder in found:  # grows during iteration
         manifest = _manifest(folder)
         for path in _local_paths(manifest):
             place = os.path.normpath(os.path.join(folder, path))
@@ -171,7 +172,7 @@ def _manifest(crate: str) -> dict[str, Any]:
 
 
 def _files_below(folder: str, left_out: frozenset[str]) -> Iterator[str]:
-    """Every file below, without hidden ones and what builds leave behind."""
+    """Every file below the folder, except hidden files and build output."""
     count = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
@@ -185,7 +186,7 @@ def _files_below(folder: str, left_out: frozenset[str]) -> Iterator[str]:
 
 
 def _other_files(path: str, content: bytes) -> list[str]:
-    """The files that a source file takes in, wherever the compiler may look for them."""
+    """The files that a source file includes, at every path where the compiler may look for them."""
     folder, own = os.path.split(path.removesuffix(".rs"))
     found = []
     for named, built_in, module in _OTHER_FILES.findall(content):
@@ -197,7 +198,7 @@ def _other_files(path: str, content: bytes) -> list[str]:
 
 
 def _programs(printed: str) -> dict[str, str]:
-    """What cargo made, by name, from the messages it prints for programs."""
+    """The programs that cargo built, by name, from its JSON messages."""
     import json
 
     made = {}
@@ -209,10 +210,10 @@ def _programs(printed: str) -> dict[str, str]:
 
 
 def _reason(printed: str) -> str:
-    """The first error, and where it is."""
+    """The first error and its location."""
     lines = printed.splitlines()
     for number, line in enumerate(lines):
         if line.startswith("error"):
             place = lines[number + 1].strip() if number + 1 < len(lines) else ""
             return f"{line} ({place.removeprefix('--> ')})" if place.startswith("--> ") else line
-    return lines[-1].strip() if lines else "the compiler said nothing"
+    return lines[-1].strip() if lines else "the compiler printed nothing"

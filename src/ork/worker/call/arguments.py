@@ -1,8 +1,8 @@
-"""Which argument of a function gets which value: inputs, then upstream outputs, then params, then defaults."""
+"""Which argument of a function gets which value: from inputs, then upstream outputs, then params, then defaults."""
 
 from __future__ import annotations
 
-from ork.worker.call.bindings import HIDDEN, Bindings, InputError, is_missing, param_bounds
+from ork.worker.call.environment import HIDDEN, Bindings, InputError, is_missing, param_bounds
 from ork.worker.convert.scalars import JSON_TYPES, ConversionError
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ _CONTEXT_NAMES = ("ork.Context", "Context", "ork.sdk.context.Context")
 _PLAIN = {kind.__name__: kind for kind in (str, int, float, bool, dict, list)}
 
 
-class Parameter:
+class FunctionParameter:
     __slots__ = ("annotation", "default", "is_positional_only", "name")
 
     def __init__(self, name: str, annotation: Any, default: Any, is_positional_only: bool) -> None:
@@ -31,7 +31,7 @@ class Parameter:
 
 
 class Arguments:
-    """`shown` is the arguments as short text for a person; secrets are hidden in it."""
+    """The bound arguments. `shown` has them as short text for people, without secrets."""
 
     __slots__ = ("named", "positional", "shown")
 
@@ -44,7 +44,7 @@ class Arguments:
 def bind_arguments(
     function: Callable[..., Any], spec: dict[str, Any], bindings: Bindings, make_context: Callable[[], Context]
 ) -> Arguments:
-    """InputError names every required parameter that nothing was found for."""
+    """Bind values to the function's parameters. InputError names every required parameter without a value."""
     parameters, takes_any = _parameters(function)
     if not parameters and not spec["inputs"]:
         return Arguments()
@@ -93,7 +93,7 @@ def _source(name: str, spec: dict[str, Any]) -> dict[str, Any] | None:
     return param_bounds(spec).get(name) if "sealed_params" in spec else None
 
 
-def _argument(parameter: Parameter, annotation: Any, bound: dict[str, Any], bindings: Bindings) -> Any:
+def _argument(parameter: FunctionParameter, annotation: Any, bound: dict[str, Any], bindings: Bindings) -> Any:
     value = bindings.value(bound)
     if annotation is _NOTHING or is_missing(bound) or (value is None and parameter.default is None):
         return value
@@ -111,7 +111,7 @@ def _argument(parameter: Parameter, annotation: Any, bound: dict[str, Any], bind
 def _bind_the_rest(
     known: set[str], takes_any: bool, spec: dict[str, Any], bindings: Bindings, arguments: Arguments
 ) -> None:
-    """Declared inputs the function has no parameter for go to its `**kwargs`; without one they are a mistake."""
+    """Bind declared inputs without a parameter to `**kwargs`; InputError if the function has none."""
     for name, bound in (spec["inputs"] or {}).items():
         if name in known:
             continue
@@ -120,8 +120,8 @@ def _bind_the_rest(
         arguments.named[name] = bindings.value(bound)
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
-    """The parameters that take one value each, and whether any other name is taken too."""
+def _parameters(function: Callable[..., Any]) -> tuple[list[FunctionParameter], bool]:
+    """The parameters that take one value each, and whether there is `**kwargs`."""
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__self__"):
         return _inspected(function)
@@ -136,12 +136,12 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
         else:
             default = plain[place - first_default] if place >= first_default else _NOTHING
         annotation = annotations.get(name, _NOTHING)
-        parameters.append(Parameter(name, annotation, default, place < code.co_posonlyargcount))
+        parameters.append(FunctionParameter(name, annotation, default, place < code.co_posonlyargcount))
     return parameters, bool(code.co_flags & _HAS_KWARGS)
 
 
-def _inspected(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
-    """For decorated functions and other callables, whose shape only `inspect` (slow to import) can tell."""
+def _inspected(function: Callable[..., Any]) -> tuple[list[FunctionParameter], bool]:
+    """The same for decorated functions and other callables, by `inspect`, which is slow to import."""
     from inspect import Parameter as Kind
     from inspect import signature
 
@@ -150,7 +150,7 @@ def _inspected(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
     except (ValueError, TypeError):
         return [], True
     parameters = [
-        Parameter(
+        FunctionParameter(
             item.name,
             _NOTHING if item.annotation is Kind.empty else item.annotation,
             _NOTHING if item.default is Kind.empty else item.default,
@@ -162,8 +162,9 @@ def _inspected(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
     return parameters, any(item.kind is Kind.VAR_KEYWORD for item in found)
 
 
-def _resolved_annotations(function: Callable[..., Any], parameters: list[Parameter]) -> dict[str, Any]:
-    """Annotations as types. One that cannot be resolved (imported for type checkers only) converts nothing."""
+def _resolved_annotations(function: Callable[..., Any], parameters: list[FunctionParameter]) -> dict[str, Any]:
+    """Annotations as types. Those that cannot be resolved (imported for type checkers only) are omitted: no
+    conversion."""
     written = {
         item.name: _plain_type(item.annotation, function) for item in parameters if item.annotation is not _NOTHING
     }
@@ -176,14 +177,14 @@ def _resolved_annotations(function: Callable[..., Any], parameters: list[Paramet
 
 
 def _plain_type(annotation: Any, function: Callable[..., Any]) -> Any:
-    """That a name stands for, with nothing imported to look it up; anything else as it is."""
+    """The type of a builtin name, found without imports; anything else unchanged."""
     if not isinstance(annotation, str) or annotation not in _PLAIN or hasattr(function, "__wrapped__"):
         return annotation
     known = getattr(function, "__globals__", None)
     return annotation if known is None or annotation in known else _PLAIN[annotation]
 
 
-def _wants_context(parameter: Parameter, annotation: Any) -> bool:
+def _wants_context(parameter: FunctionParameter, annotation: Any) -> bool:
     if annotation is _NOTHING or isinstance(annotation, str):
         return parameter.name == "ctx" or parameter.annotation in _CONTEXT_NAMES
     choices = (annotation, *getattr(annotation, "__args__", ()))  # `Context | None` is a context too

@@ -1,11 +1,11 @@
-"""A task of a custom executor, seen from inside the child: its class, made and checked, and the call to make."""
+"""A task of a custom executor in its process: creates the class, checks its config, and returns the call to make."""
 
 from __future__ import annotations
 
 import sys
 
 from ork.worker.call.arguments import Arguments
-from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import Bindings, InputError
 from ork.worker.call.loading import LoadError, load_function
 
 TYPE_CHECKING = False
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from ork.sdk.context import Context
 
-_STOPPED = 143  # as a shell has it: 128 + SIGTERM
+_STOPPED = 143  # as in a shell: 128 + SIGTERM
 
 
 def prepare_custom(
     spec: dict[str, Any], bindings: Bindings, make_context: Callable[[], Context], *, is_own_process: bool = True
 ) -> tuple[Callable[..., Any], Arguments]:
-    """The executor's `run`, and what to call it with. InputError says what is wrong with a config.
+    """The executor's `run` and its arguments. InputError if a config is invalid.
 
-    In a process that is not the attempt's own nobody asks to stop by a signal.
+    In a process that is shared by attempts there is no stop signal.
     """
     module, _, name = spec["target"].partition(":")
     made_of = load_function(spec["root"], None, module, name)
@@ -45,7 +45,7 @@ def prepare_custom(
 
 
 def _class_config(made_of: Any, config: Any, spec: dict[str, Any]) -> Any:
-    """Converted where `__init__` annotates its config; nothing in ork.yaml then means an empty map."""
+    """The config in ork.yaml, converted if `__init__` annotates it; no config counts as an empty map."""
     from ork.worker.convert.values import resolve_annotation
 
     start = made_of.__init__
@@ -67,7 +67,7 @@ def _task_config(made_of: Any, config: Any) -> Any:
     if isinstance(given, dict) and isinstance(wanted, type):
         known = _known_keys(wanted)
         unknown = sorted(set(given) - known)
-        if unknown:  # also where the type would let it pass: it would be a setting without effect
+        if unknown:  # even if the type accepts unknown keys: such a setting would have no effect
             raise InputError(f"`config` has no key `{unknown[0]}`; known: {', '.join(sorted(known))}")
         missing = sorted(_required_keys(wanted) - set(given))
         if missing:
@@ -83,7 +83,7 @@ def _known_keys(wanted: Any) -> set[str]:
 
 
 def _required_keys(wanted: Any) -> set[str]:
-    """Of a dataclass; the others name what is missing well enough themselves."""
+    """The required keys of a dataclass. The errors of other types name missing keys themselves."""
     fields = getattr(wanted, "__dataclass_fields__", {})
     if not fields:
         return set()
@@ -114,7 +114,7 @@ def _inputs(spec: dict[str, Any], bindings: Bindings) -> dict[str, Any]:
 
 
 def _stop_when_asked(stop: Callable[[Context], Any], context: Context) -> None:
-    """SIGTERM, once, becomes a call of the executor's own `stop`; then the process ends."""
+    """On the first SIGTERM, call the executor's `stop` and end the process."""
     import _signal  # type: ignore[import-not-found]
 
     def on_term(_number: int, _frame: object) -> None:
@@ -131,7 +131,7 @@ def _stop_when_asked(stop: Callable[[Context], Any], context: Context) -> None:
 
 
 def _finish(result: Any) -> None:
-    """An async `stop` gets a loop in a thread of its own: the one of this thread may be in the middle of `run`."""
+    """Run an async `stop` in a new thread with its own loop, because this thread's loop may be running `run`."""
     if not hasattr(result, "__await__"):
         return
     import asyncio

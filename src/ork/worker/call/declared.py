@@ -1,11 +1,11 @@
-"""Types a task declares in its definition, checked where its values are: before it starts and when it has returned."""
+"""Checks values against the types that a task declares: inputs before it starts, the output when it has returned."""
 
 from __future__ import annotations
 
 from ork.model.types import check, resolved, side_of
 from ork.objects.json_text import strict_json
-from ork.worker.call.bindings import InputError
-from ork.worker.call.storing import storable
+from ork.worker.call.environment import InputError
+from ork.worker.call.results import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def check_input(data: bytes, spec: dict[str, Any]) -> None:
-    """InputError if the whole input of a command is not what it declares."""
+    """InputError if the whole input of a command does not have its declared type."""
     mismatch = check(strict_json(data, max_size=len(data)), spec["input_type"], spec["types"], "input")
     if mismatch is not None:
         raise InputError(storable(f"{mismatch.of_value()} (by `input_type`)"))
 
 
 def check_argument(name: str, value: Any, spec: dict[str, Any]) -> None:
-    """InputError if one argument of a function, as JSON, is not what the task declares for it."""
+    """InputError if an argument of a function, as JSON, does not have its declared type."""
     types = spec["types"]
     shape = resolved(side_of(resolved(spec["input_type"], types), "takes"), types)
     fields = shape.get("object", {}) if isinstance(shape, dict) else {}
@@ -30,7 +30,7 @@ def check_argument(name: str, value: Any, spec: dict[str, Any]) -> None:
 
 
 def wrong_output(text: str | None, spec: dict[str, Any]) -> dict[str, Any] | None:
-    """The failure, if what a task returned (as JSON text; None for nothing) is not what it declares."""
+    """The failure if an output (JSON text; None without one) does not have its declared type."""
     value = None if text is None else strict_json(text.encode(), max_size=len(text))
     mismatch = check(value, spec["output_type"], spec["types"], "output")
     if mismatch is None:
@@ -40,5 +40,6 @@ def wrong_output(text: str | None, spec: dict[str, Any]) -> dict[str, Any] | Non
 
 
 def _joined(sentence: str) -> str:
-    """`.rows[3]: expected …` follows the name of the argument at once, `expected …` after a colon."""
+    """The argument's name and the error: `.rows[3]: expected …` follows the name directly, `expected …` after a
+    colon."""
     return sentence if sentence.startswith((".", "[")) else f": {sentence}"

@@ -1,18 +1,111 @@
-"""The environment variables of a task."""
+"""The bound values of a spec, and the environment variables of a task, some of which are such values.
+
+A value is inline, in a large object, secret, missing, or a list or map of such.
+"""
 
 from __future__ import annotations
 
 import os
 
-from ork.objects.json_text import dumps
-from ork.worker.call.bindings import Bindings
+from ork.errors import ObjectsError
+from ork.objects.json_text import dumps, strict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ork.objects.attempt_documents import AttemptDocuments
 
+
+HIDDEN = "***"
+
+
+class InputError(Exception):
+    """The reason why the task's input cannot be built, as a sentence."""
+
+
+class Bindings:
+    """Reads bound values. Each object is read once, however many values refer to it.
+
+    Secrets come from `environ`, the worker's own environment, which the task does not see.
+    """
+
+    def __init__(self, objects: AttemptDocuments, output_limit: int, environ: dict[str, str]) -> None:
+        self._objects = objects
+        self._limit = output_limit
+        self.environ = environ
+        self._opened: dict[str, Any] = {}
+
+    def value(self, bound: dict[str, Any]) -> Any:
+        if "value" in bound:
+            return bound["value"]
+        if "object" in bound:
+            return _follow(self._whole(bound["object"]), bound.get("path", []))
+        if "secret" in bound:
+            text = self._secret(bound["secret"])
+            if "json" not in bound:
+                return text
+            return _follow(strict_json(text.encode(), max_size=self._limit), bound["path"])
+        if "list" in bound:
+            return [self.value(item) for item in bound["list"]]
+        if "map" in bound:
+            return {name: self.value(member) for name, member in bound["map"].items()}
+        return None
+
+    def json_bytes(self, bound: dict[str, Any]) -> bytes:
+        """The value as JSON text. A whole object is passed on as stored, without decoding it."""
+        if "object" in bound and not bound.get("path"):
+            return self._bytes(bound["object"])
+        return dumps(self.value(bound)).encode()
+
+    def _whole(self, key: str) -> Any:
+        if key not in self._opened:
+            self._opened[key] = strict_json(self._bytes(key), max_size=self._limit)
+        return self._opened[key]
+
+    def _bytes(self, key: str) -> bytes:
+        (data,) = self._objects.read_values([key], self._limit)
+        if isinstance(data, ObjectsError):
+            raise data
+        if data is None:
+            raise InputError(f"the output of an earlier task is gone: {key}")
+        return data
+
+    def _secret(self, variable: str) -> str:
+        try:
+            return self.environ[variable]
+        except KeyError:
+            raise InputError(f"the secret {variable} was not given to this worker") from None
+
+
+def param_bounds(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """All params of the run by name. The values of sensitive ones are in the worker's environment."""
+    bounds = {name: {"value": value} for name, value in spec["params"].items()}
+    for name in spec.get("sealed_params", ()):
+        bounds[name] = {"secret": f"ORK_PARAM_{name}", "json": True, "path": []}
+    return bounds
+
+
+def is_missing(bound: dict[str, Any]) -> bool:
+    """True for the output of an upstream task that did not succeed; its value is None whatever type is expected."""
+    return "missing" in bound
+
+
+def _follow(value: Any, path: list[str | int]) -> Any:
+    walked = ""
+    for step in path:
+        try:
+            if isinstance(value, dict) != isinstance(step, str):
+                raise TypeError
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            raise InputError(f"there is no {step!r} in the upstream output{walked and ' at ' + walked}") from None
+        walked += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return value
+
+
+STORE_CREDENTIALS = "ORK_STORE_"
 _came_with: dict[str, str] | None = None
 _own_names: tuple[str, ...] = ()
 _without_own: dict[str, str] = {}
@@ -20,7 +113,7 @@ _are_own_hidden = False
 
 
 def inherited() -> dict[str, str]:
-    """What this process came with. Looked at once, and so once for all that are forked from it."""
+    """The environment that this process was started with. Read once, and shared by all processes forked from it."""
     global _came_with, _own_names, _without_own
     if _came_with is None:
         _came_with = dict(os.environ)
@@ -30,13 +123,13 @@ def inherited() -> dict[str, str]:
 
 
 def names_of_ork() -> tuple[str, ...]:
-    """Those that this process came with."""
+    """The names of Ork's own variables that this process was started with."""
     inherited()
     return _own_names
 
 
 def set_environment(spec: dict[str, Any], bindings: Bindings) -> None:
-    """Gives this process the task's environment; `bindings` have the one it came with."""
+    """Set the task's environment in this process; `bindings` has the environment that it was started with."""
     added = additions(spec, bindings.environ, bindings)
     hide_own_variables()
     if spec["inputs"] or spec["env"]:
@@ -52,12 +145,16 @@ def hide_own_variables() -> None:
     global _are_own_hidden
     if not _are_own_hidden:
         _are_own_hidden = True
+        if any(name.startswith(STORE_CREDENTIALS) for name in names_of_ork()):
+            from ork.objects.buckets.environment import keep_passed
+
+            keep_passed()  # needed to store the output
         for name in names_of_ork():
             os.environ.pop(name, None)
 
 
 def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """Those that are not for the task: Ork's own (tokens, URLs), and secrets."""
+    """The variables that the task must not see: Ork's own (tokens, URLs), and secrets."""
     own = _own_names if environ is _came_with else _names_of_ork(environ)
     if not spec["inputs"] and not spec["env"]:
         return list(own)
@@ -67,7 +164,7 @@ def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
 
 
 def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings) -> dict[str, str]:
-    """What the worker inherited without anything of Ork's own, and what the spec adds."""
+    """The environment of the task: the worker's without Ork's own variables, and what the spec adds."""
     if inherited is _came_with and not spec["inputs"] and not spec["env"]:
         env = _without_own.copy()
     else:
@@ -79,7 +176,8 @@ def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], binding
 
 
 def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings | None) -> dict[str, str]:
-    """What the spec adds to what the worker inherited. `bindings` open the values of its `env`, if it has any."""
+    """The variables that the spec adds to the inherited ones. `bindings` read the values of its `env`, if it has
+    any."""
     env = {}
     if spec.get("python"):
         env.update(_activated(spec["python"], inherited.get("PATH", os.defpath)))
@@ -88,13 +186,13 @@ def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bind
     for name, bound in spec["env"].items():
         assert bindings is not None
         env[name] = _text(bindings.value(bound))
-    # Last: the attempt's id is also the tag by which its processes are found.
+    # Last, because the attempt's id is also the tag by which its processes are found.
     own = _own_variables(spec)
     return env | own if env else own
 
 
 def _activated(python: str, path: str) -> dict[str, str]:
-    """As if the virtual environment had been activated: its programs are found first."""
+    """The variables of an activated virtual environment, whose programs are found first."""
     programs = os.path.dirname(python)
     return {"VIRTUAL_ENV": os.path.dirname(programs), "PATH": programs + os.pathsep + path}
 
@@ -119,7 +217,7 @@ def _own_variables(spec: dict[str, Any]) -> dict[str, str]:
 
 
 def task_id(spec: dict[str, Any]) -> str:
-    """The attempt's id without its number: the same for every try of the task."""
+    """The attempt's id without its number, the same for every attempt of the task."""
     return str(spec["attempt"]).rpartition("/")[0]
 
 

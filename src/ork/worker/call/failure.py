@@ -1,4 +1,4 @@
-"""What an exception looks like to the person whose code raised it: their own frames, with the place in the line."""
+"""Describes an exception to the author of the code: the frames of the project, with the position in the line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import sys
 
 from ork.sdk.errors import TaskError
-from ork.worker.call.shadowed_stdlib import blamed_on_hidden
-from ork.worker.call.storing import storable
+from ork.worker.call.packages import blamed_on_hidden
+from ork.worker.call.results import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/lib/python")
 
 
 def describe(error: BaseException, root: str, inputs: dict[str, str], paths: Sequence[str] = ()) -> dict[str, Any]:
-    """The failure as data, for the status document."""
+    """The failure as JSON data, for the status document."""
     message = _message(error)
     name = type(error).__name__
     detail: dict[str, Any] = {
@@ -48,7 +48,7 @@ def describe(error: BaseException, root: str, inputs: dict[str, str], paths: Seq
 
 
 def print_traceback(error: BaseException) -> None:
-    """All of it to the log, without the frames that only brought the user's code to run."""
+    """Print the whole traceback to the log, without Ork's own frames above the user's code."""
     import traceback
 
     sys.stdout.flush()
@@ -67,7 +67,7 @@ def _sentence(name: str, message: str, blame: str | None) -> str:
 
 
 def _missing_variable(error: BaseException) -> str | None:
-    """Where the error is a look into `os.environ`: what tasks inherit, and how to pass on more."""
+    """A hint for a missing environment variable: which ones tasks inherit, and how to pass more."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -78,9 +78,9 @@ def _missing_variable(error: BaseException) -> str | None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """The nearest first. A chain may lead round in a circle."""
+    """The chain of causes, nearest first. It may be circular."""
     found = [error]
-    for current in found:  # grows while it is walked
+    for current in found:  # grows during iteration
         for cause in _direct_causes(current):
             if len(found) > _MOST_CAUSES:
                 return found[1:]
@@ -113,7 +113,7 @@ def _message(error: BaseException) -> str:
 
 
 def _frames(error: BaseException, root: str, paths: Sequence[str]) -> list[dict[str, Any]]:
-    """Outermost first: those in the project's files, or all of them if none is."""
+    """The frames of the project's files, or all frames if there are none; outermost first."""
     folders = (root, *paths)
     places = []
     current = error.__traceback__
@@ -129,7 +129,7 @@ def _frames(error: BaseException, root: str, paths: Sequence[str]) -> list[dict[
 
 
 def frames_below(error: BaseException, root: str, paths: Sequence[str] = ()) -> int:
-    """How many frames of libraries lie below the last one of the project; 0 if none is the project's."""
+    """The number of library frames below the last frame of the project; 0 if there is no such frame."""
     below, found = 0, None
     current = error.__traceback__
     while current is not None:
@@ -141,7 +141,7 @@ def frames_below(error: BaseException, root: str, paths: Sequence[str] = ()) -> 
 
 
 def _is_users(frame: FrameType) -> bool:
-    """Neither the worker's nor the import machinery's, nor the event loop's that runs an async function."""
+    """True if the frame is not of the worker, the import machinery, or the event loop of an async function."""
     name = frame.f_code.co_filename
     return not (name.startswith((*_OWN_FOLDERS, "<frozen importlib")) or "/asyncio/" in name or "/importlib/" in name)
 
@@ -185,7 +185,7 @@ def _source_line(name: str, number: int) -> str:
 
 
 def _caret(place: TracebackType, source: str) -> list[int] | None:
-    """Columns [start, end) of the expression in its line; None where the interpreter does not know."""
+    """Columns [start, end) of the expression in its line; None if the interpreter does not know them."""
     positions = list(place.tb_frame.f_code.co_positions())
     instruction = place.tb_lasti // 2
     if not 0 <= instruction < len(positions):
@@ -201,5 +201,5 @@ def _caret(place: TracebackType, source: str) -> list[int] | None:
 
 
 def _shown_name(name: str, folders: Sequence[str]) -> str:
-    """A file of the project as seen from the workflow's folder, any other with its full path."""
+    """The path of a project file relative to the workflow's folder, of any other file the full path."""
     return storable(os.path.relpath(name, folders[0]) if _is_below(name, folders) else name, 1000)

@@ -1,4 +1,5 @@
-"""One call of a task's function: settle in, load, bind, call, encode. The caller decides where the outcome goes."""
+"""One call of a task's function: set the environment, load, bind, call, encode. The caller decides where the outcome
+goes."""
 
 from __future__ import annotations
 
@@ -9,12 +10,10 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.call.arguments import bind_arguments
-from ork.worker.call.bindings import Bindings, InputError, param_bounds
-from ork.worker.call.environment import task_id
-from ork.worker.call.imports_ahead import WORTH_SECONDS, imported
+from ork.worker.call.environment import Bindings, InputError, param_bounds, task_id
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import ResultError, result_text
-from ork.worker.call.storing import storable, store_output
+from ork.worker.call.results import ResultError, result_text, storable, store_output
+from ork.worker.call.seen_imports import WORTH_MODULES, WORTH_SECONDS, seen_imports
 from ork.worker.call.surroundings import settle_in
 
 TYPE_CHECKING = False
@@ -38,17 +37,17 @@ class Call:
     _failure: dict[str, Any] | None = None
     _output: dict[str, Any] | None = None
     _jobs: list[dict[str, Any]] | None = None
-    _imports: dict[str, Any] | None = None
+    _load_seconds = 0.0
     is_silent = False
     has_exited = False
-    is_quiet = True
-    is_swift = False  # it never waited for anything
+    is_swift = False  # it never waited
     exit_code = 0
 
     def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], environ: dict[str, str]) -> None:
         self._environ = environ
         self._objects = objects
         self._spec = spec
+        self._known_modules = len(sys.modules)
 
     def perform(self) -> None:
         try:
@@ -65,7 +64,7 @@ class Call:
             self._raised(error)
 
     def _prepared(self) -> tuple[Callable[..., Any], Arguments] | None:
-        """None if that failed."""
+        """The function and its arguments; None if preparing failed."""
         bindings = Bindings(self._objects, self._spec["output_limit"], self._environ)
         try:
             self.settle(bindings)
@@ -84,7 +83,7 @@ class Call:
         self._failure = describe(error, self._spec["root"], self._shown_inputs, self._spec["paths"])
 
     def _exited(self, stop: SystemExit) -> None:
-        """`sys.exit()` ends the process as it says, with no output; the shim puts the exit code into words."""
+        """Handle `sys.exit()`: the process ends with its code and without output. The shim describes the exit code."""
         self.has_exited = True
         if isinstance(stop.code, int):
             self.exit_code = stop.code & 0xFF
@@ -94,7 +93,8 @@ class Call:
         self.is_silent = self.exit_code != 0
 
     def outcome(self) -> dict[str, Any]:
-        """What came of it, unless it `is_silent`: then the exit code says all. Without what there is nothing to say about."""
+        """The outcome as JSON data, without empty parts. Not used if the call `is_silent`: then only the exit code is
+        reported."""
         outcome: dict[str, Any] = {"exit_code": self.exit_code, "output": self._output}
         if self._failure is not None:
             outcome["failure"] = self._failure
@@ -105,14 +105,15 @@ class Call:
         return outcome
 
     def reply(self, answer: int) -> None:
-        """A line of JSON."""
+        """Write the outcome to the pipe as one line of JSON."""
         if self.is_silent:
             return
-        document = {**self.outcome(), "is_quiet": self.is_quiet}
+        document = self.outcome()
         if self.is_swift:
             document["is_swift"] = True
-        if self._imports is not None:
-            document["imports"] = self._imports
+        imports = self.imports()
+        if imports:
+            document["imports"] = imports
         rest = f"{dumps(document)}\n".encode()
         while rest:
             rest = rest[os.write(answer, rest) :]
@@ -130,14 +131,24 @@ class Call:
         settle_in(self._spec, bindings)
 
     def load(self) -> Callable[..., Any]:
-        spec, known, begun = self._spec, len(sys.modules), time.monotonic()
-        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"], spec["paths"])
-        if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
-            self._imports = imported((spec["root"], *spec["paths"]), known)
+        begun = time.process_time()
+        function = self.find()
+        self._load_seconds = time.process_time() - begun
         return function
 
+    def find(self) -> Callable[..., Any]:
+        spec = self._spec
+        return load_function(spec["root"], spec["file"], spec["module"], spec["function"], spec["paths"])
+
+    def imports(self) -> list[str]:
+        """The installed modules that the task imported, if they are worth preloading."""
+        spec, known = self._spec, self._known_modules
+        if self._load_seconds < WORTH_SECONDS and len(sys.modules) - known < WORTH_MODULES:
+            return []
+        return seen_imports((spec["root"], *spec["paths"]), known)
+
     def _keep(self, result: Any) -> None:
-        """What was returned is the output, or the jobs that will have it."""
+        """Store the result as the output, or keep the jobs that will produce it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is not None and isinstance(result, handover.Deferred):
             text = result_text(result.jobs, handover.MAX_BYTES)
@@ -152,7 +163,7 @@ class Call:
                 self._fail("output", "the output could not be stored: the disk is full")
 
     def _is_wrong(self, text: str | None) -> bool:
-        """Whether it is not of the type that was declared."""
+        """True, and the call fails, if the output does not have its declared type."""
         from ork.worker.call.declared import wrong_output
 
         wrong = wrong_output(text, self._spec)
@@ -192,7 +203,7 @@ class Call:
 
 
 def prepared(objects: AttemptDocuments, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
-    """The task's function and what it is given; the process has become the user's."""
+    """The task's function and its arguments, after setting up this process for the task."""
     bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
     settle_in(spec, bindings)
     return Call(objects, spec, bindings.environ).prepare(bindings)

@@ -1,4 +1,4 @@
-"""Finding the user's function, in a file or in a module."""
+"""Finds the user's function, in a file or in a module, and notices when a file changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ready:
-    """A file of the user's, compiled but not run yet."""
+    """A compiled file of the user that has not run yet."""
 
     __slots__ = ("code", "file", "module", "name", "package", "path", "root", "source")
 
@@ -22,21 +22,21 @@ class Ready:
         self.file = file
         self.path = path
         self.source = source
-        # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
-        # task and tries again is quicker than that.
+        # Not from cached bytecode: it is matched by a modification time in seconds, and a person who fixes a task and
+        # retries it can be faster than that.
         self.code: CodeType = compile(source, path, "exec", dont_inherit=True)
         self.name, self.package = _module_name(root, path, paths)
         self.module = None if self.package else _new_module(self.name, path)
 
     def run(self) -> ModuleType:
-        """Once. A package is imported first: it is the user's, and may do anything."""
+        """Run the module once. Its package, which may contain any user code, is imported first."""
         module = self.module
         if module is None:
             from importlib import import_module
 
             import_module(str(self.package))
             module = _new_module(self.name, self.path)
-        # Before it runs: dataclasses and pickle look their module up by name.
+        # Before it runs: dataclasses and pickle look up their module by name.
         sys.modules[self.name] = module
         exec(self.code, module.__dict__)
         return module
@@ -46,7 +46,8 @@ _ready: Ready | None = None
 
 
 class LoadError(Exception):
-    """A sentence saying why there is no such function. What the user's own module raises is not caught."""
+    """The reason why the function cannot be loaded, as a sentence. Exceptions of the user's own module are not
+    caught."""
 
 
 def load_function(
@@ -68,12 +69,12 @@ def function_of(loaded: ModuleType, file: str | None, module: str | None, functi
 
 
 def make_ready(root: str, file: str, paths: Sequence[str] = ()) -> None:
-    """Compiles the file for processes that will be forked. If that fails, or warns, they do it themselves: what it prints
-    is the task's."""
+    """Compile the file before processes are forked. If that fails or prints a warning, each process compiles it again,
+    so that the output goes to the task's log."""
     global _ready
-    path, heard = _path(root, file), _Heard()
+    path, written = _path(root, file), _WriteDetector()
     before, _ready = _ready, None
-    errors, sys.stderr = sys.stderr, heard
+    errors, sys.stderr = sys.stderr, written
     try:
         source = _source(path)
         is_same = before is not None and (before.root, before.file, before.source) == (root, file, source)
@@ -82,16 +83,16 @@ def make_ready(root: str, file: str, paths: Sequence[str] = ()) -> None:
         return
     finally:
         sys.stderr = errors
-    _ready = None if heard.is_told else made
+    _ready = None if written.is_used else made
 
 
-class _Heard:
-    """A stream that only remembers that there was something to say."""
+class _WriteDetector:
+    """A stream that only records whether something was written."""
 
-    is_told = False
+    is_used = False
 
     def write(self, _text: str) -> None:
-        self.is_told = True
+        self.is_used = True
 
     def flush(self) -> None:
         return
@@ -112,14 +113,15 @@ def _import_module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        # Only the module asked for; one that it imports is the user's own mistake, with its own traceback.
+        # Only for the module itself. A missing module that it imports is reported with a traceback, as the user's
+        # error.
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
             raise LoadError(f"there is no module `{error.name}`") from None
         raise
 
 
 def load_file(root: str, file: str, paths: Sequence[str] = ()) -> ModuleType:
-    """The file as a module, run once. LoadError if there is no such file."""
+    """Load the file as a module and run it once. LoadError if it does not exist."""
     ready = _ready if _ready is not None and _ready.file == file and _ready.root == root else None
     path = _path(root, file) if ready is None else ready.path
     try:
@@ -134,7 +136,7 @@ def load_file(root: str, file: str, paths: Sequence[str] = ()) -> ModuleType:
 
 
 def _new_module(name: str, path: str) -> ModuleType:
-    """As `importlib.util.module_from_spec` makes it, which takes 20 times as long to import."""
+    """A new module like that of `importlib.util.module_from_spec`, which takes 20 times as long to import."""
     from importlib.machinery import ModuleSpec, SourceFileLoader
 
     loader = SourceFileLoader(name, path)
@@ -147,9 +149,9 @@ def _new_module(name: str, path: str) -> ModuleType:
 
 
 def _module_name(root: str, path: str, paths: Sequence[str]) -> tuple[str, str | None]:
-    """The name by which the project's own code would import the file, and its package if it is in one.
+    """The name by which the project's own code would import the file, and its package if it has one.
 
-    A file whose name is no identifier, or would hide a module of the standard library, gets a name of its own.
+    A file whose name is not an identifier, or is that of a module of the standard library, gets a name of its own.
     """
     folder = next((each for each in (root, *paths) if path.startswith(each + "/")), None)
     inner = path[len(folder) + 1 :] if folder is not None else os.path.relpath(path, root)
@@ -167,3 +169,11 @@ def _suggestion(module: ModuleType, function: str) -> str:
     names = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
     close = get_close_matches(function, names, n=1)
     return f": did you mean `{close[0]}`?" if close else ""
+
+
+def time_of(file: str) -> int | None:
+    """The file's modification time in nanoseconds; None if there is no such file."""
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return None

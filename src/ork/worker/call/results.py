@@ -1,14 +1,21 @@
-"""What a function returned, as JSON text."""
+"""Encodes the result of a function as JSON text, and stores it, even if the disk is full for a while."""
 
 from __future__ import annotations
 
 import sys
+import time
 
+from ork.errors import ObjectsError
 from ork.objects.json_text import MAX_DEPTH, MAX_INT_DIGITS, dumps
+from ork.objects.references import output_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from ork.objects.attempt_documents import AttemptDocuments
+
 
 _INFINITY = float("inf")
 _PLAIN = (str, int, float, dict, list, tuple)
@@ -23,11 +30,11 @@ _LARGEST_INT = 10**MAX_INT_DIGITS
 
 
 class ResultError(Exception):
-    """A sentence saying what in the result cannot be stored, and where."""
+    """What in the result cannot be stored, and where, as a sentence."""
 
 
 def result_text(value: Any, limit: int) -> str | None:
-    """None for None: a task that returns nothing has no output."""
+    """The result as JSON text; None for None, because a task that returns nothing has no output."""
     if value is None:
         return None
     text = dumps(to_plain(value, ""))
@@ -37,7 +44,7 @@ def result_text(value: Any, limit: int) -> str | None:
 
 
 def to_plain(value: Any, path: str) -> Any:
-    """The value as JSON knows it; ResultError with the place of the first thing that JSON cannot say."""
+    """The value in JSON's own types. ResultError names the position of the first value that JSON cannot represent."""
     if value is None or value is True or value is False:
         return value
     if type(value) not in _PLAIN and _is_instance(value, "enum", "Enum"):
@@ -57,7 +64,7 @@ def to_plain(value: Any, path: str) -> Any:
 
 
 def _rich(value: Any, path: str) -> Any:
-    """Types beyond JSON's own that have one obvious way to be written."""
+    """Convert types that have one obvious representation in JSON."""
     names = getattr(value, "_fields", None)
     if names is not None and isinstance(value, tuple):
         return _members(zip(names, value, strict=True), path)
@@ -79,13 +86,13 @@ def _rich(value: Any, path: str) -> Any:
 
 
 def _is_instance(value: Any, module: str, *names: str) -> bool:
-    """Without importing the module: a value of its types can only exist once somebody has."""
+    """Checks the type without importing its module: such a value exists only if the module is loaded."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names))
 
 
 def _refuse_depth(path: str) -> None:
-    """Before going down; each step of the path stands for one level."""
+    """ResultError if the value is nested too deeply; each step of the path is one level."""
     if path.count("\0") >= MAX_DEPTH:
         raise ResultError(f"returned data nested deeper than {MAX_DEPTH} levels (or containing itself)")
 
@@ -142,7 +149,7 @@ def _refusal(value: Any, path: str) -> ResultError:
 
 
 def _hint_for(name: str, value: Any) -> str:
-    """The next step, for the types that people do return."""
+    """A hint for types that functions often return."""
     library = name.partition(".")[0]
     if library == "numpy":
         return ": return value.item()" if getattr(value, "ndim", 0) == 0 else ": return value.tolist()"
@@ -161,3 +168,42 @@ def _type_name(value: Any) -> str:
 
 def _place(path: str) -> str:
     return f" at {path.replace(chr(0), '')}" if path else ""
+
+
+PATIENCE_SECONDS = 600.0
+MESSAGE_CHARACTERS = 4000
+_LONGEST_PAUSE = 5.0
+
+
+def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
+    """The text with NUL and lone surrogates escaped, and shortened."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def put_patiently(put: Callable[[], object], is_told_to_go: Callable[[], bool] = lambda: False) -> bool:
+    """Write, and retry while the store cannot accept it, so that nothing is lost if a full disk is freed. False if
+    given up."""
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    pause = 0.1
+    while True:
+        try:
+            put()
+            return True
+        except ObjectsError:
+            if time.monotonic() > give_up_at or is_told_to_go():
+                return False
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def store_output(objects: AttemptDocuments, attempt: str, text: str, inline_limit: int) -> dict[str, Any] | None:
+    """Store an output: small ones are returned for the status, larger ones become an object. None if it cannot be
+    written."""
+    if len(text) <= inline_limit:
+        return {"inline": text}
+    data = text.encode()
+    if not put_patiently(lambda: objects.put_output(attempt, data)):
+        return None
+    return {"object": output_reference(attempt), "size": len(text)}

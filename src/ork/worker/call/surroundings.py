@@ -1,7 +1,7 @@
-"""Makes a process the user's (environment, folder, standard streams, packages, import path, `logging`), and ends it as the
-interpreter would, without its clean-up of memory.
+"""Sets up a process for user code (environment, folder, standard streams, packages, import path, `logging`), and ends
+it like the interpreter, but without freeing its memory.
 
-What a process has already, because its fork server did it for all tasks, is not done again.
+Steps that the fork server has done for all tasks are not repeated.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import sys
 from ork.worker.call import packages
 from ork.worker.call.environment import set_environment
 from ork.worker.call.loading import LoadError
-from ork.worker.call.shadowed_stdlib import import_before_hidden
+from ork.worker.call.packages import import_before_hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ork.worker.call.bindings import Bindings
+    from ork.worker.call.environment import Bindings
 
 _has_streams = _has_packages = False
 
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
-    """All that the spec asks for. LoadError if its folder cannot be entered."""
+    """Set up everything that the spec asks for. LoadError if its folder cannot be entered."""
     set_environment(spec, bindings)
     enter_folder(spec["root"])
     if not _has_streams:
@@ -42,13 +42,14 @@ def enter_folder(root: str) -> None:
 
 
 def use_streams() -> None:
-    """Text reaches the log line by line, and no character can make printing fail. Done once."""
+    """Set up the standard streams: text reaches the log line by line, and unencodable characters do not raise. Done
+    once."""
     global _has_streams
     if _has_streams:
         return
     _has_streams = True
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
-        # New ones: those of the interpreter may have been made for another file than is there now.
+        # New streams: those of the interpreter may have been created for another file.
         stream: Any = open(  # noqa: SIM115 - stays open as long as the process lives
             descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
         )
@@ -58,7 +59,8 @@ def use_streams() -> None:
 
 
 def use_packages(root: str, paths: Sequence[str] = ()) -> None:
-    """Import from what a plain start of this interpreter has, after the root and the project's `paths`. Done once."""
+    """Set up imports: the root, the project's `paths`, then what a regular start of this interpreter provides. Done
+    once."""
     global _has_packages
     if _has_packages:
         return
@@ -69,13 +71,14 @@ def use_packages(root: str, paths: Sequence[str] = ()) -> None:
     extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path[:0] = [root, *paths, *extra]
     sys.argv = [""]
-    # `multiprocessing` would load the main file again in its children; there is none to load.
+    # `multiprocessing` would load the main file again in its children; there is none.
     sys.modules["__main__"].__dict__.pop("__file__", None)
     sys.meta_path.insert(0, LoggingSetUp())
 
 
 class LoggingSetUp:
-    """When the task imports `logging`, INFO and above go to the log unless the task sets up something else."""
+    """Configures `logging` when the task imports it: INFO and above go to the log, unless the task configures it
+    itself."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
         if name != "logging":
@@ -98,12 +101,20 @@ class LoggingSetUp:
         return spec
 
 
+def reseed() -> None:
+    """Seed the global random generator of a preloaded NumPy again, so that no two processes share its state. Python's own
+    `random` does that after every fork."""
+    random = sys.modules.get("numpy.random")
+    if random is not None:
+        random.seed()
+
+
 def finish_as_the_interpreter_would() -> None:
-    """Waits for the task's threads and runs its exit functions."""
+    """Wait for the task's threads and run its exit functions."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
-        if "atexit" in sys.modules:  # else nobody has anything done at the end
+        if "atexit" in sys.modules:  # otherwise no exit function is registered
             sys.modules["atexit"]._run_exitfuncs()
     except BaseException:
         sys.excepthook(*sys.exc_info())

@@ -1,6 +1,7 @@
-"""The process of one task, from inside: receive an order, call the function, reply, end.
+"""The process of one task: receives an order, calls the function, replies and ends.
 
-Orders are messages on a socket that keeps them apart. Their sender never waits: the process may be stuck, or dead.
+Orders are sent over a socket that preserves message boundaries. The sender never waits, because the process may hang or
+be dead.
 """
 
 from __future__ import annotations
@@ -11,24 +12,23 @@ import os
 from ork.objects.opening import open_values
 from ork.worker.call.environment import inherited
 from ork.worker.call.invoke import Call
-from ork.worker.call.surroundings import finish_as_the_interpreter_would, flush_streams, use_packages, use_streams
-from ork.worker.system.waits import times_waited
+from ork.worker.call.surroundings import finish_as_the_interpreter_would, flush_streams, reseed, use_streams
+from ork.worker.system.processes import times_waited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.attempt_documents import AttemptDocuments
-    from ork.worker.call.imports_ahead import Ahead
-    from ork.worker.system.attempt_tag import AttemptTag
+    from ork.worker.system.processes import AttemptTag
 
-LARGEST = 1 << 16  # bytes of an order
+LARGEST = 1 << 16  # maximum size of an order in bytes
 _objects: dict[tuple[str, str], AttemptDocuments] = {}
 
 
-def wait_and_call(orders: int, answer: int, tag: AttemptTag, ahead: Ahead | None) -> NoReturn:
-    """In a process forked before its task is known: one order, one call. Without an order it ends quietly."""
-    is_quiet = ahead is None or _import_ahead(ahead)
+def wait_and_call(orders: int, answer: int, tag: AttemptTag) -> NoReturn:
+    """Wait for one order and make one call, in a process forked before its task is known. Without an order it exits."""
+    reseed()
     order = receive(orders)
     if order is None:
         os._exit(0)
@@ -36,34 +36,36 @@ def wait_and_call(orders: int, answer: int, tag: AttemptTag, ahead: Ahead | None
     waited, spec = times_waited(), order["spec"]
     tag.write(spec["attempt"].encode())
     objects = objects_at(order["objects"], spec["durability"])
+    if "access" in spec:
+        objects = open_values(order["objects"], spec["durability"], spec["access"])
     if "python" in spec:
-        _go_where_it_belongs(objects, spec, answer)
-    call = Call(objects, spec, inherited())
-    call.is_quiet = is_quiet
-    _perform(call, answer, waited)
+        _use_own_interpreter(objects, spec, answer)
+    _perform(Call(objects, spec, inherited()), answer, waited)
 
 
 def call_here(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
-    """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
+    """Call the function in a child of the shim, or in the task's own interpreter if it has one."""
+    reseed()
     use_streams()
-    _go_where_it_belongs(objects, spec, answer)
+    _use_own_interpreter(objects, spec, answer)
     run_function(objects, spec, answer)
 
 
 def run_function(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
-    """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
+    """Call the function and exit. There is exactly one reply, or none if the user's code ended the process."""
     _perform(Call(objects, spec, inherited()), answer)
 
 
 def objects_at(url: str, durability: str) -> AttemptDocuments:
-    """The same for whoever asks for the same, also after a fork."""
+    """The documents at this URL, opened once per process and shared with forks."""
     if (url, durability) not in _objects:
         _objects[url, durability] = open_values(url, durability)
     return _objects[url, durability]
 
 
 def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
-    """`waited`: how often this process had waited when it was given its order, if that matters."""
+    """Make the call, reply and exit. `waited` is how often this process had waited when it got its order, if that
+    matters."""
     call.perform()
     finish_as_the_interpreter_would()
     flush_streams()
@@ -72,7 +74,7 @@ def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
     os._exit(call.exit_code)
 
 
-def _go_where_it_belongs(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> None:
+def _use_own_interpreter(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> None:
     python = spec.get("python")
     if python is not None:
         from ork.worker.call.other_interpreter import become
@@ -80,20 +82,8 @@ def _go_where_it_belongs(objects: AttemptDocuments, spec: dict[str, Any], answer
         become(python, objects, spec, answer)
 
 
-def _import_ahead(ahead: Ahead) -> bool:
-    """In the project's folder, and with its import path; whether that left the process quiet."""
-    from ork.worker.call.imports_ahead import import_ahead
-
-    try:
-        os.chdir(ahead.root)
-    except OSError:
-        return True
-    use_packages(ahead.root, ahead.paths)
-    return import_ahead(ahead.names)
-
-
 def make_orders() -> tuple[int, int]:
-    """The end to receive orders from, and the one to send them to."""
+    """The socket to receive orders from, and the one to send them to."""
     from _socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 
     receiver, sender = socketpair(AF_UNIX, SOCK_SEQPACKET)
@@ -102,7 +92,8 @@ def make_orders() -> tuple[int, int]:
 
 
 def send(orders: int, document: dict[str, Any]) -> bool:
-    """False if nobody will receive it, or if it is too large: then the function is called in a process of its own."""
+    """Send an order. False if the receiver is gone or the order is too large; the function is then called in a new
+    process."""
     order = marshal.dumps(document)
     if len(order) > LARGEST:
         return False
@@ -114,6 +105,6 @@ def send(orders: int, document: dict[str, Any]) -> bool:
 
 
 def receive(orders: int) -> dict[str, Any] | None:
-    """Waits for one order; None if there will be none."""
+    """Wait for one order; None if the sender is gone."""
     order = os.read(orders, LARGEST)
     return marshal.loads(order) if order else None

@@ -1,7 +1,7 @@
-"""What a function's annotations say, as types of `ork.model.types`: read where the function can be imported.
+"""Describes a function's annotations as types of `ork.model.types`, where the function can be imported.
 
-As true as the conversions are (`ork.worker.convert.values`, `ork.worker.call.results`): what they would accept is never refused by a
-type, and what they hand out is of it. An annotation nobody can make sense of is "any".
+Matches the conversions (`ork.worker.convert.values`, `ork.worker.call.results`): a type never rejects a value that they
+accept, and every value that they return has the type. An unknown annotation is "any".
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SIMPLE: dict[Any, Any] = {
     frozenset: {"list": "any"},
     dict: {"dict": "any"},
 }
-# By module and name: only what the user's code has imported can be met here.
+# By module and name: only types that the user's code has imported can occur here.
 _BY_NAME: dict[tuple[str, str], Any] = {
     ("datetime", "datetime"): "datetime",
     ("datetime", "date"): "date",
@@ -63,18 +63,18 @@ _BY_NAME: dict[tuple[str, str], Any] = {
 
 
 def describe(annotation: Any, types: dict[str, TypeJson] | None = None) -> TypeJson:
-    """The type of a resolved annotation. The classes it names are put into `types`."""
+    """The type of a resolved annotation. Classes that it names are added to `types`."""
     return _Describer({} if types is None else types).type_of(annotation)
 
 
 def type_text(annotation: Any) -> str:
-    """What the annotation accepts, as text of the definition language; classes are written out as objects."""
+    """The type of the annotation as text of the definition language; classes are written as objects."""
     named: dict[str, TypeJson] = {}
     return render_type(_written_out(describe(annotation, named), named, ()))
 
 
 def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
-    """Its parameters and what it returns, as JSON; "type" and "returns" are None where nothing is annotated.
+    """The function's parameters and return type as JSON; "type" and "returns" are None without an annotation.
 
     kind: "positional_only", "named", "any_positional" (`*args`), "any_named" (`**kwargs`) or "context".
     """
@@ -104,7 +104,7 @@ def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _shown_file(name: str) -> str:
-    """As seen from the working folder, where it is below that."""
+    """The path relative to the working folder if it is below it."""
     base = os.getcwd().rstrip("/") + "/"
     return name.removeprefix(base)
 
@@ -122,7 +122,7 @@ def _parameter(parameter: inspect.Parameter, function: Callable[..., Any], descr
     is_required = parameter.default is inspect.Parameter.empty and kind in ("named", "positional_only")
     found = describer.type_of(annotation) if is_annotated and kind != "context" else None
     if found is not None and parameter.default is None:
-        found = union_of((found, "none"))  # `day: date = None` takes None as well
+        found = union_of((found, "none"))  # `day: date = None` accepts None as well
     return {"name": parameter.name, "kind": kind, "required": is_required, "type": found}
 
 
@@ -143,7 +143,7 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
 
 
 def _awaited(annotation: Any) -> Any:
-    """What is left once an awaitable has been waited for."""
+    """The result type of an awaitable."""
     if typing.get_origin(annotation) in (abc.Awaitable, abc.Coroutine):
         return typing.get_args(annotation)[-1]
     return annotation
@@ -155,7 +155,7 @@ def _wants_context(annotation: Any) -> bool:
 
 
 class _Describer:
-    """Classes become named types, so that one may hold itself."""
+    """Describes types. Classes become named types, so that they may be recursive."""
 
     def __init__(self, types: dict[str, TypeJson]) -> None:
         self._types = types
@@ -169,7 +169,7 @@ class _Describer:
                 return self._class(annotation)
             return self._form(annotation)
         except Exception:
-            # A class that answers strangely to being looked at is the user's own affair.
+            # A class whose attributes raise exceptions is the user's responsibility.
             return "any"
 
     def _form(self, annotation: Any) -> TypeJson:
@@ -224,7 +224,7 @@ class _Describer:
         taken = [name for name, each in fields.items() if each.init]
         optional = [name for name in taken if not _is_missing(fields[name])]
         types_of = {name: self.type_of(hints.get(name, typing.Any)) for name in fields}
-        # It may be given without its defaults, and is never handed out without them.
+        # Fields with defaults may be missing in the input, and are always present in the output.
         return _two_faced({name: types_of[name] for name in taken}, optional, types_of, closed=True)
 
     def named_tuple(self, kind: Any) -> TypeJson:
@@ -241,7 +241,7 @@ class _Describer:
         return {"object": fields, **({"optional": optional} if optional else {})}
 
     def validated(self, kind: Any) -> TypeJson:
-        """A pydantic model converts by rules of its own: of what it takes only the names of the fields are certain."""
+        """The input type of a pydantic model: only its field names are known, because it has its own conversion rules."""
         fields = kind.model_fields
         decorators = getattr(kind, "__pydantic_decorators__", None)
         has_own_rules = any(vars(decorators).values()) if hasattr(decorators, "__dict__") else _has_rules(decorators)
@@ -253,7 +253,7 @@ class _Describer:
         return _two_faced(dict.fromkeys(fields, "any"), optional, given, closed=closed)
 
     def _model_field(self, annotation: Any) -> TypeJson:
-        """Times between two moments are written differently there."""
+        """The type of a field. Pydantic writes durations in another format."""
         found = self.type_of(annotation)
         return "any" if "timedelta" in repr(annotation) else found
 

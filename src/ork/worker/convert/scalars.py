@@ -1,4 +1,4 @@
-"""Single values from JSON: its own types, and those that one text or number stands for."""
+"""Converts single values from JSON: its own types, and types represented by text or a number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class ConversionError(Exception):
-    """Reads as the end of a sentence: `.rows[3]: expected a date, got 12`."""
+    """A conversion failed. The message is the end of a sentence: `.rows[3]: expected a date, got 12`."""
 
 
 def expect_list(value: Any, expected: str, path: str) -> list[Any]:
@@ -122,7 +122,7 @@ JSON_TYPES: dict[Any, Callable[[Any, str], Any]] = {
     frozenset: lambda value, path: frozenset(expect_list(value, "a list", path)),
 }
 
-# By module and name, so that nothing is imported that the user's code has not imported itself.
+# By module and name, so that nothing is imported that the user's code has not imported.
 MAKERS: dict[tuple[str, str], Callable[[Any, Any, str], Any]] = {
     ("enum", "Enum"): _to_enum,
     ("datetime", "datetime"): _from_text("2026-01-31T12:00:00Z", lambda kind, text: kind.fromisoformat(text)),

@@ -1,4 +1,5 @@
-"""JSON values to the types a function's annotations ask for. Strict: a wrong value is an error with its place."""
+"""Converts JSON values to the types of a function's annotations. Strict: a wrong value is an error with its
+position."""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ _DICTS = (dict, abc.Mapping, abc.MutableMapping)
 
 
 def resolve_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
-    """The annotation with its names looked up where the function was written; None if that cannot be done."""
+    """The annotation with its names resolved in the function's module; None if that is impossible."""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
         return typing.get_type_hints(holder, _globals_of(function), include_extras=True)["it"]
     except Exception:
-        # A name that exists for type checkers only, or no type at all.
+        # A name that exists for type checkers only, or not a type.
         return None
 
 
 def convert(value: Any, annotation: Any, path: str = "") -> Any:
-    """The value as the annotation's type."""
+    """The value converted to the annotation's type."""
     if annotation is typing.Any:
         return value
     if annotation is None:
@@ -61,7 +62,7 @@ def _globals_of(function: Any) -> dict[str, Any]:
 
 
 def _to_form(value: Any, annotation: Any, path: str) -> Any:
-    """Typing's own forms: unions, literals, containers with item types, aliases."""
+    """Convert to forms of `typing`: unions, literals, containers with item types, aliases."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if isinstance(annotation, (typing.TypeVar, str)):
         return value
@@ -90,7 +91,7 @@ def _to_form(value: Any, annotation: Any, path: str) -> Any:
 def _to_union(value: Any, members: tuple[Any, ...], path: str) -> Any:
     if value is None and NONE in members:
         return None
-    # Numbers and truth values name their own type; text may stand for many (a date, an enum).
+    # Numbers and booleans determine their type; text may represent many types (a date, an enum).
     if not isinstance(value, str) and type(value) in members:
         return value
     errors = []
@@ -132,7 +133,7 @@ def _to_dict(value: Any, args: tuple[Any, ...], path: str) -> dict[Any, Any]:
 
 
 def _to_key(key: str, kind: Any, path: str) -> Any:
-    """Keys are always text in JSON; whole numbers are written out."""
+    """Convert a key. Keys are always text in JSON; whole numbers are parsed."""
     if kind is int:
         try:
             return int(key)
@@ -153,7 +154,7 @@ def _to_class(value: Any, kind: type, path: str) -> Any:
 
 
 def _maker(kind: type) -> Callable[[Any, Any, str], Any] | None:
-    """How to make one of a class that is not JSON's own, by what it is derived from."""
+    """The function that creates instances of a class, by its base class."""
     if hasattr(kind, "model_validate"):
         return _to_validated
     if hasattr(kind, "__dataclass_fields__"):
@@ -204,7 +205,7 @@ def _to_named_tuple(value: Any, kind: Any, path: str) -> Any:
 def _to_typed_dict(value: Any, kind: Any, path: str) -> Any:
     given = expect_dict(value, f"an object for {kind.__name__}", path)
     hints = _class_hints(kind)
-    # Annotations that are text until resolved hide from the class which keys it may do without.
+    # If annotations are text, the class does not know which keys are optional until they are resolved.
     optional = {name for name, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
     missing = sorted(kind.__required_keys__ - optional - given.keys())
     if missing:

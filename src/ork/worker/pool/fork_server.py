@@ -1,8 +1,11 @@
 """The fork server: a process with the worker's code loaded, which forks a reusable worker for each request.
 
-Its standard input is a socket to the executor. Each message carries the control socket of a new worker: that worker and the
-executor talk through it. The server knows nothing of attempts, has one thread and imports nothing of the user's. It ends when
+Its standard input is a socket to the executor. A request carries the control socket of a new worker, through which that worker and
+the executor communicate. The server knows nothing of attempts, has one thread and imports nothing of the user's. It ends when
 the executor closes the socket; its workers do not depend on it.
+
+Another request asks for a preloaded server: a copy of this process that imports modules (see `preload`), and then serves
+requests for workers on a socket of its own.
 """
 
 from __future__ import annotations
@@ -15,17 +18,20 @@ import select
 
 from ork.worker.call import packages
 from ork.worker.system import processes
-from ork.worker.system.attempt_tag import AttemptTag
+from ork.worker.system.processes import AttemptTag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Callable
 
 IDLE_SECONDS = 300.0
 _SOCKET = 0
 _CANNOT_TAG = 4
+_NEW_WORKER = b"."
+_LARGEST_REQUEST = 1 << 16
+_DESCRIPTOR_BYTES = 4
 AHEAD = "ahead"
-# What most tasks need. The child that is forked first imports it by itself.
+# What most tasks need. The worker that is forked first imports it by itself.
 _USUAL = (
     "_ctypes",
     "fcntl",
@@ -38,26 +44,23 @@ _USUAL = (
 
 
 def start(when: str = "") -> int:
-    """Serves until the executor is gone, or has been silent for long. With AHEAD nobody waits for the first worker yet."""
+    """Serve until the executor is gone or has been silent for long. With AHEAD the first worker is not needed yet."""
     try:
         tag = AttemptTag()
     except (OSError, ValueError):
         return _CANNOT_TAG
     server = _Server(tag)
-    os.chdir("/")  # it belongs to no project; workers know the folders they need by their whole names
-    # Who waits for the first one has it on its way before anything is loaded that only later ones profit from.
+    os.chdir("/")  # it belongs to no project; workers use absolute paths
+    # The first worker is forked before anything is loaded that only later ones need, because a task waits for it.
     if when == AHEAD or server.serve_one(None):
         _load()
-        os.dup2(1, 2)  # it has come up: nobody reads more of what it says
-        fingerprint = packages.PackageFingerprint()
-        # One that is out of date leaves the request to others.
-        while server.is_asked() and fingerprint.is_current() and server.serve_one(fingerprint):
-            continue
+        os.dup2(1, 2)  # it has started: nobody reads its errors any more
+        server.serve(packages.PackageFingerprint())
     return 0
 
 
 def _load() -> None:
-    """What is done here is done once for all, and in no child."""
+    """Load and do everything that is the same for all workers."""
     from importlib import import_module
 
     trial = packages.Trial()
@@ -67,12 +70,12 @@ def _load() -> None:
         packages.use_packages()
     processes.own_process()
     _make_streams()
-    # Collections in children would otherwise copy every page of what they share with us.
+    # Without it, a garbage collection in a child would write to, and so copy, every page that it shares with this process.
     gc.freeze()
 
 
 def _make_streams() -> None:
-    """Those of all children. They find out what they write to when they are made: a pipe, as it will be."""
+    """Create the standard streams of all children. A stream looks at its file when it is created: here a pipe, as in tasks."""
     kept = os.dup(1), os.dup(2)
     reading, writing = os.pipe()
     for descriptor in (1, 2):
@@ -87,6 +90,8 @@ def _make_streams() -> None:
 
 
 class _Server:
+    """Serves the socket at standard input."""
+
     def __init__(self, tag: AttemptTag) -> None:
         self._tag = tag
         self._socket = _socket.socket(fileno=_SOCKET)
@@ -99,8 +104,13 @@ class _Server:
         for descriptor in (_SOCKET, self._wake):
             self._poller.register(descriptor, select.POLLIN)
 
-    def is_asked(self) -> bool:
-        """Waits for a request; False when there will be no more."""
+    def serve(self, fingerprint: packages.PackageFingerprint) -> None:
+        """Serve requests until there are no more. An outdated server ends without answering; the executor starts another."""
+        while self._wait() and fingerprint.is_current() and self.serve_one(fingerprint):
+            continue
+
+    def _wait(self) -> bool:
+        """Wait for a request. False when there will be no more."""
         while True:
             ready = [descriptor for descriptor, _ in self._poller.poll(IDLE_SECONDS * 1000)]
             if not ready:
@@ -112,51 +122,72 @@ class _Server:
                 return True
 
     def serve_one(self, fingerprint: packages.PackageFingerprint | None) -> bool:
-        """Waits for the door of a worker and becomes that worker, by a fork; False when there will be no more."""
-        if not self.is_asked():
+        """Wait for a request and fork the process that it asks for. False when there will be no more."""
+        if not self._wait():
             return False
         try:
-            message, doors = self._receive()
+            request, descriptors = self._receive()
         except ConnectionResetError:
             return True
         except OSError:
             return False
-        for door in doors:
-            # Where no fork is possible the door is closed, too: whoever waits there will do without us.
-            with_fork = self._fork()
-            if with_fork == 0:
-                self._become_worker(door, fingerprint)
-            os.close(door)
-        return bool(message)
+        if request == _NEW_WORKER:
+            self._fork_into(lambda: self._become_worker(descriptors[0], fingerprint))
+        elif request and fingerprint is not None:
+            self._fork_into(lambda: self._become_preloaded(request, descriptors, fingerprint))
+        for descriptor in descriptors:
+            os.close(descriptor)  # if the fork failed, this tells the executor
+        return bool(request)
 
     def _receive(self) -> tuple[bytes, list[int]]:
-        size = 4
-        message, extra, _, _ = self._socket.recvmsg(16, _socket.CMSG_LEN(size))
-        doors = [data for level, kind, data in extra if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS)]
-        return message, [int.from_bytes(data[:size], "little") for data in doors]
+        size = _DESCRIPTOR_BYTES
+        request, extra, _, _ = self._socket.recvmsg(_LARGEST_REQUEST, _socket.CMSG_LEN(2 * size))
+        found = [data for level, kind, data in extra if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS)]
+        return request, [
+            int.from_bytes(data[at : at + size], "little") for data in found for at in range(0, len(data), size)
+        ]
 
-    def _fork(self) -> int:
+    def _fork_into(self, body: Callable[[], int]) -> None:
+        """Run `body` in a new process with a session of its own, which exits with the code that it returns."""
         try:
-            return os.fork()
+            pid = os.fork()
         except OSError:
-            return -1
-
-    def _become_worker(self, door: int, fingerprint: packages.PackageFingerprint | None) -> NoReturn:
-        """From here on everything is as in an interpreter of its own."""
+            return
+        if pid:
+            return
         code = 1
         try:
             os.setsid()
             self._tag.write(b"")
             os.close(self._wake)
             os.close(self._ring)
-            os.dup2(1, _SOCKET)  # the null device, open for reading too
-            os.dup2(1, 2)  # what the server says when it fails is not for workers
-            os.set_inheritable(door, False)
-            from ork.worker.pool.reusable_worker import ReusableWorker
-
-            code = ReusableWorker(door, self._tag, fingerprint).serve()
+            code = body()
         finally:
             os._exit(code)
+
+    def _become_worker(self, control: int, fingerprint: packages.PackageFingerprint | None) -> int:
+        os.dup2(1, _SOCKET)  # the null device, open for reading too
+        os.dup2(1, 2)  # stderr is for errors of the server
+        os.set_inheritable(control, False)
+        from ork.worker.pool.reusable_worker import ReusableWorker
+
+        return ReusableWorker(control, self._tag, fingerprint).serve()
+
+    def _become_preloaded(
+        self, request: bytes, descriptors: list[int], fingerprint: packages.PackageFingerprint
+    ) -> int:
+        control, report = descriptors
+        parent = os.getppid()
+        self._socket.detach()
+        os.dup2(control, _SOCKET)
+        os.close(control)
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        from ork.worker.pool.preload import preload
+
+        if preload(request, _SOCKET, report, parent):
+            _Server(self._tag).serve(fingerprint)
+        return 0
 
 
 def _collect() -> None:

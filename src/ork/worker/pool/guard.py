@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from ork.worker.system.attempt_tag import AttemptTag
+    from ork.worker.system.processes import AttemptTag
 
 _ROUNDS = 100
 _SIGKILL = 9
@@ -29,7 +29,7 @@ class Guard:
     def __init__(self, tag: AttemptTag) -> None:
         watched, self._alive = os.pipe()
         process.private.add(self._alive)
-        # Not a child of ours in the end, nor adopted by us: all that is below us belongs to an attempt.
+        # It must not be, or become, a child of this process: all children belong to an attempt.
         was_subreaper = processes.set_subreaper(False)
         try:
             _fork_twice(watched, tag)
@@ -42,7 +42,7 @@ class Guard:
             os.close(watched)
 
     def dismiss(self) -> None:
-        """This process ends by itself, and leaves nothing."""
+        """End the guard: this process ends by itself and leaves nothing."""
         os.write(self._alive, b".")
 
 
@@ -66,7 +66,7 @@ def _fork_twice(watched: int, tag: AttemptTag) -> None:
 def _stand(watched: int) -> NoReturn:
     if not os.read(watched, 1):
         session = os.getsid(0)
-        for _ in range(_ROUNDS):  # one that was about to start another one is found with that one the next time
+        for _ in range(_ROUNDS):  # a process may start another before it is killed
             left = [pid for pid in processes.members_of(session) if pid != os.getpid()]
             if not left:
                 break

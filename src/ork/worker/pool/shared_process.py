@@ -1,8 +1,8 @@
 """The shared process: calls one function after the other (`isolation: shared`), with no isolation between them.
 
-It ends as soon as something may be left behind that the next call could suffer from: after a failure, with a thread or a process
-still running, or when code has changed on the disk. Another one takes its place. Orders wait in a socket, so that the process
-always has the next one at hand (see `shared_supervisor`).
+It ends as soon as something may be left behind that could affect the next call: after a failure, with a thread or a process still
+running, or when code has changed on the disk. Another process replaces it. Orders are queued in a socket, so that the process
+never waits for the next one (see `shared_supervisor`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from _socket import MSG_DONTWAIT
 from ork.errors import ObjectsError
 from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.call.environment import additions, hidden_names, inherited
-from ork.worker.call.imports_ahead import time_of
 from ork.worker.call.invoke import Call
-from ork.worker.call.loading import load_function
+from ork.worker.call.loading import load_function, time_of
+from ork.worker.call.seen_imports import imports_report
 from ork.worker.call.surroundings import (
     enter_folder,
     finish_as_the_interpreter_would,
     flush_streams,
+    reseed,
     use_packages,
     use_streams,
 )
 from ork.worker.pool.leak_check import Effort, LeakCheck, Starts
 from ork.worker.supervise.claim import forget_opened, read_spec, win_gate
-from ork.worker.supervise.confinement import is_confined
+from ork.worker.supervise.process import is_confined
 from ork.worker.supervise.status import only_word, returned
-from ork.worker.system.waits import Waits
+from ork.worker.system.processes import Waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,34 +41,35 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.attempt_documents import AttemptDocuments
-    from ork.worker.call.bindings import Bindings
-    from ork.worker.system.attempt_tag import AttemptTag
+    from ork.worker.call.environment import Bindings
+    from ork.worker.system.processes import AttemptTag
 
 MOST_CALLS = 10_000
-LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
+LOOK_AGAIN_SECONDS = 0.002  # between checks of its files, while tasks are queued
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _ENVIRON, _ENVIRON_OF_BYTES = os.environ, os.environb
 
-# What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
-DONE = b"done"  # how it ended; nothing of it is left
-SWIFT = b"swift"  # the same; and it never waited for anything
-LIGHT = b"light"  # the same; and tasks like it cost so little that one process keeps up with whoever asks for them
-WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
-LAST = b"last"  # how it ended; this process ends as well
-NOTHING = b"nothing"  # it was not for us, for the reason that follows if there is one
-ALONE = b"alone"  # it is for a process of its own; nothing else is begun here
-ENDS = {DONE: b"over", SWIFT: b"swift", LIGHT: b"light"}  # nothing is left to do; as others are told of it
-UNFIT = b"unfit"  # it is for another process like this one, which ends
+# Replies, in the order of the orders. Each is a line: a word, the attempt, the durability and a document.
+DONE = b"done"  # the call has ended and left nothing behind
+SWIFT = b"swift"  # the same, and it never waited for anything
+LIGHT = b"light"  # the same, and such tasks cost so little that one process keeps up with the scheduler
+WAITS = b"waits"  # it has ended, but may have left something: no other call begins until the worker has checked
+LAST = b"last"  # it has ended, and this process ends, too
+NOTHING = b"nothing"  # there was nothing to do, for the reason that follows, if any
+ALONE = b"alone"  # it needs a process of its own; no other call begins here
+ENDS = {DONE: b"over", SWIFT: b"swift", LIGHT: b"light"}  # with the words by which the worker reports them
+IMPORTS = b"imports"  # modules that it has imported, as JSON; the reply is still to come
+UNFIT = b"unfit"  # it needs another shared process; this one ends
 
 
 class SharedProcess:
-    """`orders` is the socket's end, `answers` and `go` are pipes, `begun` is where it counts the gates that it has won, for
-    `process`, its worker, which sees it there: also when no document can be read any more."""
+    """`orders` is a socket, `answers` and `go` are pipes. `begun` is shared memory with the number of gates won, which the worker can
+    read even if no document can be read any more. `process` names the worker in gates."""
 
     def __init__(self, orders: socket, answers: int, go: int, begun: mmap, tag: AttemptTag, process: str) -> None:
         self._orders = orders
-        self._order = memoryview(bytearray(LARGEST_ORDER))  # once: to make such room is dearer than most orders
+        self._order = memoryview(bytearray(LARGEST_ORDER))  # allocated once: that takes longer than most calls
         self._answers = answers
         self._go = go
         self._begun = begun
@@ -75,17 +77,18 @@ class SharedProcess:
         self._process = process
         self._calls = 0
         self._pid = os.getpid()
-        self._attempt = b""  # that it is at
-        self._state = _SharedState()
+        self._attempt = b""  # the current one
         self._leaks = LeakCheck()
+        self._state = _SharedState(self._leaks)
         self._starts = Starts()
         self._waits = Waits()
         self._effort = Effort()
 
     def serve(self) -> NoReturn:
-        """Ends the process when there are no more orders, or when it should not take another."""
+        """Call until there are no more orders, or until this process should not take another. Ends the process."""
         forget_opened()
         use_streams()
+        reseed()
         while order := self._next():
             self._perform(*marshal.loads(order))
         finish_as_the_interpreter_would()
@@ -95,7 +98,7 @@ class SharedProcess:
         try:
             size = self._orders.recv_into(self._order, 0, MSG_DONTWAIT)
         except BlockingIOError:
-            self._tag.write(b"")  # while it waits it belongs to no attempt
+            self._tag.write(b"")  # while it waits, it belongs to no attempt
             size = self._orders.recv_into(self._order)
             self._state.has_waited()
             self._waits.forget()
@@ -133,8 +136,11 @@ class SharedProcess:
         has_started = self._starts.any_since()
         if has_started and os.getpid() != self._pid:
             flush_streams()
-            os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
+            os._exit(call.exit_code)  # a process that the function forked, and that returned from it
         self._state.note_files()
+        report = call.imports_report()
+        if report is not None:
+            self._answer(IMPORTS, b"", report)
         stays = call.is_well and not (has_started and self._leaks.are_running())
         if not stays:
             finish_as_the_interpreter_would()
@@ -145,7 +151,7 @@ class SharedProcess:
         if not stays:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
-        may_have_leaked = (has_started and self._leaks.may_be_elsewhere()) or self._leaks.are_words()
+        may_have_leaked = (has_started and self._leaks.may_be_elsewhere()) or self._leaks.has_output()
         how = LIGHT if is_swift and is_light else SWIFT if is_swift else DONE
         self._answer(WAITS if may_have_leaked else how, *facts)
         if may_have_leaked:
@@ -158,7 +164,7 @@ class SharedProcess:
         self._waits.forget()
 
     def _leave_if_used(self) -> None:
-        """No gate can be written: it may be a task that left us so (with a limit to the size of files, say)."""
+        """No gate can be written. An earlier task may be the cause, for instance with a limit on the size of files."""
         if self._calls:
             self._leave_to_another()
 
@@ -175,7 +181,7 @@ class SharedProcess:
 
 
 class _WatchedEnviron(type(os.environ)):  # type: ignore[misc]
-    """`os.environ` that notices changes: to compare all variables after each call would take longer than most calls."""
+    """`os.environ` that notices changes. Comparing all variables after each call would take longer than most calls."""
 
     has_changed = False
 
@@ -189,38 +195,39 @@ class _WatchedEnviron(type(os.environ)):  # type: ignore[misc]
 
 
 class _SharedState:
-    """What all calls share: the environment the process came with, its streams and import path, functions it knows."""
+    """What all calls share: the inherited environment, streams, import path and loaded functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaks: LeakCheck) -> None:
+        self.leaks = leaks
         self.environ = inherited()
         self.functions: dict[tuple[str | None, str | None, str], Callable[..., Any]] = {}
         self._streams = sys.stdout, sys.stderr
         self._path: list[str] = []
-        self._folders: tuple[str, ...] = ()  # of the project it has settled in, the workflow's first
-        self._files: dict[str, int | None] = {}  # of the project that were loaded, and their times
-        self._look_again_at = 0.0  # at those, whether they are as they were
+        self._folders: tuple[str, ...] = ()  # of the current project, the root first
+        self._files: dict[str, int | None] = {}  # loaded files of the project, with their times
+        self._look_again_at = 0.0  # when to check those times again
         self._known = set(sys.modules)
         self._set: dict[str, str] | None = None  # variables of the last task
         for environ in (_ENVIRON, _ENVIRON_OF_BYTES):
             environ.__class__ = _WatchedEnviron
 
     def settled(self) -> None:
-        """As the first call found it, after its own settling in."""
+        """Remember the import path that the first call has set up."""
         self._path = list(sys.path)
 
     def restore(self) -> bool:
-        """Undoes what a call may have done to what all share; False if none has settled in yet."""
+        """Undo what a call may have changed. False if no call has set up the process yet."""
         if not self._path:
             return False
         sys.path[:] = self._path
-        # The very ones that they were, whatever a call has put into their state.
+        # The original objects, even if a call has replaced them.
         os.environ, os.environb = _ENVIRON, _ENVIRON_OF_BYTES
         sys.stdout, sys.stderr = self._streams
         sys.argv = [""]
         return True
 
     def use_environment(self, spec: dict[str, Any], bindings: Bindings) -> None:
-        """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
+        """Set the variables of the task. Only differences to the last task are set, because each change is a call of the C library."""
         if self._set is None or _WatchedEnviron.has_changed:
             self._restore_environment()
         before, wanted = self._set or {}, additions(spec, self.environ, bindings)
@@ -233,7 +240,7 @@ class _SharedState:
         self._set, _WatchedEnviron.has_changed = wanted, False
 
     def _restore_environment(self) -> None:
-        """As it came, but without what is not for tasks."""
+        """Restore the inherited environment, without variables that are not for tasks."""
         hidden = hidden_names({"inputs": None, "env": {}}, self.environ)
         for name in set(os.environ).difference(self.environ).union(hidden):
             _set(name, None)
@@ -243,7 +250,7 @@ class _SharedState:
         self._set = None
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
-        """Not if it has settled in another project, or has loaded what has changed since."""
+        """False for another project, or if a loaded file has changed."""
         folders = (spec["root"], *spec["paths"])
         if self._folders not in ((), folders):
             return False
@@ -255,11 +262,11 @@ class _SharedState:
         return all(time_of(file) == then for file, then in self._files.items())
 
     def has_waited(self) -> None:
-        """Time enough for a file to be changed before the next task was thought of."""
+        """The process has waited for an order. Files may have changed, so they are checked before the next call."""
         self._look_again_at = 0.0
 
     def note_files(self) -> None:
-        """Remembers those that were loaded since the last time."""
+        """Remember the files of the project that were loaded since the last call of this method."""
         if len(sys.modules) == len(self._known):
             return
         modules = [sys.modules[name] for name in set(sys.modules) - self._known]
@@ -270,7 +277,7 @@ class _SharedState:
 
 
 class SharedCall(Call):
-    """The same call as in a process of its own, but for what is there already."""
+    """A call as in a process of its own, without the steps that an earlier call has done."""
 
     def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], state: _SharedState) -> None:
         super().__init__(objects, spec, state.environ)
@@ -280,12 +287,17 @@ class SharedCall(Call):
     def is_well(self) -> bool:
         return not (self._failure or self.has_exited or self.exit_code)
 
+    def imports_report(self) -> bytes | None:
+        """The modules that the task imported, as JSON, if they are worth preloading."""
+        names = self.imports()
+        return imports_report(self._spec, names) if names else None
+
     @property
     def durability(self) -> bytes:
         return str(self._spec["durability"]).encode()
 
     def only_word(self, started_at: str) -> str:
-        """The status document, to be signed."""
+        """The status document, not signed yet."""
         return only_word(self._spec["attempt"], started_at, returned(self.outcome()))
 
     def settle(self, bindings: Bindings) -> None:
@@ -297,11 +309,12 @@ class SharedCall(Call):
             use_packages(self._spec["root"], self._spec["paths"])
             self._state.settled()
 
-    def load(self) -> Callable[..., Any]:
+    def find(self) -> Callable[..., Any]:
         spec = self._spec
         wanted = spec["file"], spec["module"], spec["function"]
         if wanted not in self._state.functions:
             self._state.functions[wanted] = load_function(spec["root"], *wanted, spec["paths"])
+            self._state.leaks.note_threads()
         return self._state.functions[wanted]
 
 

@@ -10,7 +10,7 @@ from mmap import mmap
 
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
-from ork.worker.pool.shared_process import COUNT_BYTES, ENDS, LARGEST_ORDER, LAST, WAITS, SharedProcess
+from ork.worker.pool.shared_process import COUNT_BYTES, ENDS, IMPORTS, LARGEST_ORDER, LAST, WAITS, SharedProcess
 from ork.worker.supervise.log import Stream
 from ork.worker.supervise.process import ended_without_reply, fork_into, wait_or_kill
 from ork.worker.supervise.status import Ending
@@ -29,7 +29,7 @@ _SIGKILL = 9
 
 
 class SharedReply:
-    """`durability` and `document`, how it ended, if the word is one that tells of an end; else the reason, if there is one."""
+    """A reply of a shared process. `document` is the status if the call has ended, else a reason or a report."""
 
     __slots__ = ("attempt", "document", "durability", "word")
 
@@ -41,7 +41,7 @@ class SharedReply:
 
 
 class SharedProcessHandle:
-    """The process itself, with its pipes. OSError if none can be made."""
+    """The process and its pipes. OSError if it cannot be created."""
 
     def __init__(self, host: ReusableWorker) -> None:
         self._orders, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
@@ -50,7 +50,8 @@ class SharedProcessHandle:
         self.printed, speak = os.pipe()
         go, self._go = os.pipe()
         self.is_gone = False
-        self._heard = self._troubles = b""
+        self.imports: list[SharedReply] = []  # reports that nobody has sent on yet
+        self._partial = self._errors = b""
         self._begun, self._ended = mmap(-1, COUNT_BYTES), 0  # how many calls: the process counts there
 
         def begin() -> NoReturn:
@@ -72,15 +73,15 @@ class SharedProcessHandle:
         os.set_blocking(self.answers, False)
 
     def give(self, order: Order) -> bool:
-        """False if there is no room for now."""
+        """Queue an order. False if the socket is full."""
         try:
             self._orders.send(marshal.dumps(order.for_process()), MSG_DONTWAIT)
         except BlockingIOError:
             return False
         return True
 
-    def take_back(self) -> set[bytes]:
-        """The attempts that it will not get: while we take the next, it may take the one after that."""
+    def reclaim(self) -> set[bytes]:
+        """Remove all queued orders and return their attempts. The process may take some of them in the meantime."""
         attempts = set()
         try:
             while order := self._theirs.recv(LARGEST_ORDER, MSG_DONTWAIT):
@@ -89,53 +90,55 @@ class SharedProcessHandle:
             pass
         return attempts
 
-    def wait(self, door: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
-        """Which of them, and of its own descriptors, have something to read."""
+    def wait(self, control: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
+        """Wait for input, and return the descriptors that are readable."""
         poller = select.poll()
-        for descriptor in (door, wake, self.printed, self.answers if for_answers else -1):
+        for descriptor in (control, wake, self.printed, self.answers if for_answers else -1):
             if descriptor >= 0:
                 poller.register(descriptor, select.POLLIN)
         return {descriptor for descriptor, _ in poller.poll(int(seconds * 1000 + 0.999))}
 
     def read_answers(self) -> list[SharedReply]:
-        """Those that are there, whole."""
+        """The complete replies that are available."""
         try:
             chunk = os.read(self.answers, _CHUNK)
             self.is_gone = self.is_gone or not chunk
         except BlockingIOError:
             return []
-        *lines, self._heard = (self._heard + chunk).split(b"\n")
+        *lines, self._partial = (self._partial + chunk).split(b"\n")
         answers = [SharedReply(line) for line in lines]
+        self.imports += [answer for answer in answers if answer.word == IMPORTS]
+        answers = [answer for answer in answers if answer.word != IMPORTS]
         self._ended += sum(answer.word in (*ENDS, WAITS, LAST) for answer in answers)
         return answers
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has won a gate and not yet answered how that ended."""
+        """True if the process has won a gate and has not reported its end yet."""
         return int.from_bytes(self._begun[:COUNT_BYTES], "little") > self._ended
 
-    def hear_troubles(self) -> str:
-        """What it printed before it began with anything."""
+    def read_errors(self) -> str:
+        """What the process printed before it began any call."""
         while self.printed in self.wait(-1, -1, 0.0) and (chunk := os.read(self.printed, _CHUNK)):
-            self._troubles += chunk
-        return self._troubles.decode("utf-8", "replace")
+            self._errors += chunk
+        return self._errors.decode("utf-8", "replace")
 
     def go_on(self) -> None:
-        """After it has waited for that."""
+        """Let the process continue after WAITS or ALONE."""
         os.write(self._go, b".")
 
     def kill(self) -> None:
-        """And waits until it is gone, if it was not before."""
-        self.take_back()
+        """Kill the process and wait until it is a zombie."""
+        self.reclaim()
         try:
             os.kill(self.pid, _SIGKILL)
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)  # whoever looks after it will want to know
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)  # its status is read later
         except (ProcessLookupError, ChildProcessError):
             return
 
     def dismiss(self) -> None:
-        """It is given nothing more, and a moment for its exit functions."""
-        self.take_back()
+        """Let the process end, with some time for its exit functions."""
+        self.reclaim()
         self.close()
         wait_or_kill(self.pid)
 
@@ -148,7 +151,7 @@ class SharedProcessHandle:
 
 
 class SharedJob:
-    """One call in a process that does more of them, with its reply if that is there already."""
+    """One call in a shared process, with its reply if there is one already."""
 
     reply, fork_server, main_status, is_swift, is_started = -1, 0, None, False, True
 
@@ -191,7 +194,7 @@ class SharedJob:
         return Ending(said["state"], **details)
 
     def clean(self) -> None:
-        """The process is for whoever comes next."""
+        """Nothing to do: the process is used again."""
 
     def _read_reply(self) -> bool:
         for answer in self._process.read_answers():

@@ -1,9 +1,9 @@
 """Supervises the attempts of a shared process (`isolation: shared`) in its worker.
 
-The process (`shared_process`) has several orders queued and replies in their order. For a call that leaves nothing behind there
-is nothing to do here but to write its status. Any other call (it prints, takes long, fails, is stopped or dies) is supervised by
-a shim like every attempt. Queued orders wait in a socket of which both ends are open here: each is taken out by exactly one side,
-so that the worker can take back all but the one that the process is at.
+The process (`shared_process`) has several orders queued and replies in their order. For a call that leaves nothing behind, the
+supervisor only writes its status. Any other call (it prints, takes long, fails, is stopped or dies) is supervised by a shim like
+every attempt. Orders are queued in a socket of which both ends are open here. Each is received by exactly one side, so the worker
+can reclaim all but the current one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects.documents import Signer, open_signed, token_hash, utc_text
-from ork.worker.call.storing import PATIENCE_SECONDS
+from ork.worker.call.results import PATIENCE_SECONDS
 from ork.worker.pool.shared_process import ALONE, ENDS, LAST, NOTHING, UNFIT, WAITS
 from ork.worker.pool.shared_process_handle import SharedJob, SharedProcessHandle, SharedReply
-from ork.worker.supervise.claim import opened, read_spec
+from ork.worker.supervise.claim import opened_for, read_spec
 from ork.worker.supervise.shim import Shim
 from ork.worker.system import processes
-from ork.worker.system.attempt_tag import SEVERAL
+from ork.worker.system.processes import SEVERAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from ork.worker.pool.reusable_worker import Order, ReusableWorker
 
 FIRST_LOOK_SECONDS = 0.05
-TOGETHER_SECONDS = 0.002  # answers that come so soon after each other are told of together
+TOGETHER_SECONDS = 0.002  # replies that follow each other so soon are reported together
 LOOK_AGAIN_SECONDS = 1.0
 WRITE_AGAIN_SECONDS = 1.0
-_MOST_TRIES = 3  # with one order: more processes that die before they begin are not made for it
-_MOST_GIVEN = 64  # more than the quickest are done with before answers are looked at again
+_MOST_TRIES = 3  # processes that are started for one order and die before they begin
+_MOST_GIVEN = 64  # more than a process can finish before its replies are read again
 
 
 class Unwritten:
@@ -42,12 +42,12 @@ class Unwritten:
     def __init__(self, objects: AttemptDocuments, order: Order, answer: SharedReply, terms: int) -> None:
         self.objects, self.order, self.answer = objects, order, answer
         self.is_written = False
-        self.terms = terms  # requests to go that had come by then
+        self.terms = terms  # number of SIGTERMs by then
         self.give_up_at = time.monotonic() + PATIENCE_SECONDS
 
 
 class SharedShim(Shim):
-    """Watches one attempt of a shared process, and tries to write what others of it have left unwritten."""
+    """Supervises one attempt of a shared process. With each heartbeat it also tries again to write the ends of others."""
 
     before_beat: Callable[[], None]
 
@@ -57,28 +57,28 @@ class SharedShim(Shim):
 
 
 class SharedSupervisor:
-    """`waiting` are the host's orders to come; those given to the process are taken from it, and may come back."""
+    """`waiting` is the host's list of orders. Those given to the process are removed from it, and inserted again if reclaimed."""
 
     def __init__(self, host: ReusableWorker, waiting: list[Order]) -> None:
         self._host = host
         self._waiting = waiting
         self._given: list[Order] = []
-        self._unwritten: list[Unwritten] = []  # ends that could not be written: nothing is begun until they are
-        self._written: list[Unwritten] = []  # and were written, or given up, since then: to be told
+        self._unwritten: list[Unwritten] = []  # ends that could not be written; until they are, nothing begins
+        self._written: list[Unwritten] = []  # ends that were written or given up later, to be reported
         self._write_again_at = 0.0
         self._process: SharedProcessHandle | None = None
-        self._since = 0.0  # the first of those given is under way at the latest
-        self._is_watched = False  # by a shim of its own
-        self._is_stopping = False  # one of them: nothing is begun meanwhile
-        self._are_more_to_come = False  # answers, in a moment
+        self._since = 0.0  # when the first of those given began, at the latest
+        self._is_watched = False  # the first of those given, by a shim
+        self._is_stopping = False  # an attempt is being stopped: nothing begins
+        self._are_more_to_come = False  # replies are expected soon
         self._looked_at = time.monotonic()
-        processes.become_subreaper()  # what a function leaves behind is to be ours
+        processes.become_subreaper()  # processes that a function leaves behind become our children
 
     def work(self) -> None:
-        """Performs what waits, until that is nothing or nothing for a shared process."""
+        """Perform waiting orders until none is left for a shared process."""
         while True:
             self._give()
-            self._host.say_all()
+            self._host.send_all()
             if self._given:
                 self._wait()
             elif self._unwritten:
@@ -87,17 +87,17 @@ class SharedSupervisor:
                 self._host.tag.write(b"")
                 return
             self._write_again()
-            self._tell_written()
+            self._report_written()
 
     def dismiss(self) -> None:
-        """The process is not needed for now."""
+        """End the process."""
         process, self._process = self._process, None
         if process is not None:
             process.dismiss()
 
-    def take_back(self) -> list[bytes]:
-        """Nothing is begun but what the process has by now; which attempts those are."""
-        attempts = self._process.take_back() if self._process is not None else ()
+    def reclaim(self) -> list[bytes]:
+        """Reclaim all orders that the process has not received. Returns the attempts that are not reclaimed."""
+        attempts = self._process.reclaim() if self._process is not None else ()
         for order in [order for order in reversed(self._given) if order.attempt in attempts]:
             self._given.remove(order)
             self._waiting.insert(0, order)
@@ -105,9 +105,9 @@ class SharedSupervisor:
         return [*ended, *(order.attempt for order in self._given)]
 
     def give_up(self) -> Order | None:
-        """After a mistake of ours: nothing goes on with nobody to look after it. What was under way."""
+        """After an internal error: kill the process and return the order that it was performing."""
         first: Order | None = self._given[0] if self._given else None
-        self.take_back()
+        self.reclaim()
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -119,11 +119,11 @@ class SharedSupervisor:
         return bool(self._given or self._unwritten)
 
     def stop(self, attempt: bytes) -> bool:
-        """Whether this attempt is under way. One that is not will not be."""
+        """True if this attempt has begun. Otherwise it will not begin."""
         if not self._is_watched:
-            self.take_back()
+            self.reclaim()
             self._is_stopping = True
-            self._hear()
+            self._read_replies()
             self._is_stopping = False
         for order in [order for order in self._waiting if order.attempt == attempt]:
             self._waiting.remove(order)
@@ -145,7 +145,7 @@ class SharedSupervisor:
                 self._since = time.monotonic()
 
     def _is_fresh(self) -> bool:
-        """Looked at now and then: what this worker has loaded may change while it is busy."""
+        """True if the worker may take orders. Packages are checked once a second, because they may change while it is busy."""
         now = time.monotonic()
         if now - self._looked_at > LOOK_AGAIN_SECONDS:
             self._looked_at = now
@@ -154,36 +154,37 @@ class SharedSupervisor:
         return self._host.room > 0
 
     def _wait(self) -> None:
-        """For an answer, a word from outside, or a reason to look more closely."""
+        """Wait for a reply, a message of the executor, or a reason to check the current call."""
         assert self._process is not None
         host, process = self._host, self._process
-        door = host.descriptor if host.is_open else -1
+        control = host.descriptor if host.is_open else -1
         ready = set()
         if self._are_more_to_come:
-            ready = process.wait(door, host.signals.wake, TOGETHER_SECONDS, for_answers=False)
+            ready = process.wait(control, host.signals.wake, TOGETHER_SECONDS, for_answers=False)
         if not ready:
             pause = max(0.0, self._since + FIRST_LOOK_SECONDS - time.monotonic())
-            ready = process.wait(door, host.signals.wake, pause)
+            ready = process.wait(control, host.signals.wake, pause)
         if host.signals.wake in ready:
             host.signals.quiet()
         if host.descriptor in ready:
             host.look()
-        has_answered = self._hear()
+        has_answered = self._read_replies()
         self._are_more_to_come = has_answered and bool(self._given)
         is_hurried = host.signals.terms or not host.is_open or self._unwritten
         if process.printed in ready or process.is_gone or is_hurried or not (ready or has_answered):
-            self._look_closely()
+            self._check_current()
 
-    def _hear(self) -> bool:
-        """Takes in what the process has answered; whether there was anything."""
+    def _read_replies(self) -> bool:
+        """Handle the replies of the process. True if there were any."""
         answers = self._process.read_answers() if self._process is not None else []
+        self._send_imports()
         if answers:
             self._since = time.monotonic()
         ends: list[tuple[Order, SharedReply]] = []
         try:
             for answer in answers:
                 if not self._given or self._given[0].attempt != answer.attempt:
-                    raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
+                    raise RuntimeError(f"unexpected reply for {answer.attempt!r}")
                 if answer.word in ENDS:
                     ends.append((self._given.pop(0), answer))
                 else:
@@ -193,17 +194,22 @@ class SharedSupervisor:
             self._write(ends)
         return bool(answers)
 
+    def _send_imports(self) -> None:
+        while self._process is not None and self._process.imports:
+            seen = self._process.imports.pop()
+            self._host.send_imports(seen.attempt, seen.document)
+
     def _answered(self, order: Order, answer: SharedReply) -> None:
-        """It is not simply over."""
+        """Handle a reply other than a plain end."""
         if answer.word in (WAITS, LAST):
-            self.take_back()
+            self.reclaim()
             self._watch(answer)
             return
         self._given.pop(0)
         if answer.word == NOTHING:
             self._host.over(order, b"", why=answer.document.decode("utf-8", "replace"))
         else:
-            self.take_back()
+            self.reclaim()
             self.dismiss()
             if answer.word == ALONE and not self._is_stopping:
                 self._host.perform_alone(order)
@@ -212,10 +218,10 @@ class SharedSupervisor:
                 self._waiting.insert(0, order)
 
     def _write(self, ends: list[tuple[Order, SharedReply]]) -> None:
-        """Their last words, together if that can be, and tells of them. Empties the list."""
+        """Write the last statuses, together if possible, and report them. Empties the list."""
         by_place: dict[AttemptDocuments, list[tuple[Order, SharedReply]]] = {}
         for order, answer in ends:
-            objects = opened(order.request["objects"], answer.durability.decode())
+            objects = opened_for(order.request, answer.durability.decode())
             by_place.setdefault(objects, []).append((order, answer))
         ends.clear()
         for objects, group in by_place.items():
@@ -224,20 +230,20 @@ class SharedSupervisor:
             except ObjectsError:
                 terms = self._host.signals.terms
                 self._unwritten += [Unwritten(objects, order, answer, terms) for order, answer in group]
-                self.take_back()  # what the process is at by now is watched, and fenced, like any attempt
+                self.reclaim()  # the current call is supervised, and fenced, like any attempt
                 continue
             for order, answer in group:
                 self._host.over(order, answer.document, word=ENDS[answer.word])
 
     def _write_again(self) -> None:
-        """Try again to write the ends that could not be written. Given up on after a while, or when asked to go."""
+        """Try again to write the ends that could not be written. They are given up after a while, or at SIGTERM."""
         now = time.monotonic()
         if not self._unwritten or now < self._write_again_at:
             return
         ends, self._unwritten, self._write_again_at = self._unwritten, [], now + WRITE_AGAIN_SECONDS
         for end in ends:
             try:
-                end.objects.put_status(end.order.request["attempt"], end.answer.document)
+                end.objects.put_last_status(end.order.request["attempt"], end.answer.document)
                 end.is_written = True
             except ObjectsError:
                 if now < end.give_up_at and self._host.signals.terms <= end.terms:
@@ -245,19 +251,19 @@ class SharedSupervisor:
                     continue
             self._written.append(end)
 
-    def _tell_written(self) -> None:
-        """Not while an attempt is watched: the host tells of one at a time."""
+    def _report_written(self) -> None:
+        """Report ends that were written late. Not while an attempt is supervised: the host reports one at a time."""
         for end in self._written:
             if not end.is_written:
-                self.take_back()
+                self.reclaim()
                 self._host.leave()
             self._host.over(end.order, end.answer.document if end.is_written else b"", word=ENDS[end.answer.word])
         self._written.clear()
 
-    def _look_closely(self) -> None:
-        """The first of those given takes its time, or has something to say, or is to be stopped, or has died."""
-        self.take_back()
-        self._hear()
+    def _check_current(self) -> None:
+        """The current call takes long, prints, is to be stopped, or has died: supervise it, or begin it elsewhere."""
+        self.reclaim()
+        self._read_replies()
         if not self._given:
             if self._process is not None and self._process.is_gone:
                 self.dismiss()
@@ -268,27 +274,27 @@ class SharedSupervisor:
         elif self._process.is_gone or self._host.signals.terms:
             self._begin_elsewhere()
         else:
-            self._host.tell_taken(self._given[0].attempt)  # it waits for its gate
+            self._host.report_taken(self._given[0].attempt)  # it is still claiming its gate
             self._since = time.monotonic()
 
     def _begin_elsewhere(self) -> None:
-        """The process ends, or has ended, before it won the gate; now it never will."""
+        """End a process that has not won the gate, and perform its order in another one."""
         assert self._process is not None
         self._process.kill()
         if self._process.has_begun or _is_ours(self._given[0]):  # it may have died before it could count
             self._watch(None)
             return
-        troubles = self._process.hear_troubles()
+        errors = self._process.read_errors()
         self.dismiss()
         order = self._given.pop(0)
         order.tries += 1
         if order.tries < _MOST_TRIES and not self._host.signals.terms:
             self._waiting.insert(0, order)
         else:
-            self._host.over(order, b"", why=troubles)
+            self._host.over(order, b"", why=errors)
 
     def _watch(self, reply: SharedReply | None) -> None:
-        """As any other attempt, from now on."""
+        """Supervise the current call to its end."""
         assert self._process is not None
         order, process = self._given[0], self._process
         secret = token_hash(order.request["token"])
@@ -300,6 +306,7 @@ class SharedSupervisor:
         shim.before_beat = self._write_again
         self._host.have(order, lambda _: None if shim.run() else self._host.leave())
         self._is_watched = False
+        self._send_imports()
         self._given.pop(0)
         self._host.over(order, b"")
         if not job.is_over or process.is_gone:
@@ -310,12 +317,12 @@ class SharedSupervisor:
         self._since = time.monotonic()
 
     def _began_at(self) -> str:
-        """The first of those given, as far as is known."""
+        """When the current call began, as far as known."""
         return utc_text(time.time_ns() - int((time.monotonic() - self._since) * 1e9))
 
 
 def _is_ours(order: Order) -> bool:
-    """Whether this worker has won its gate, as far as that can be read."""
+    """True if this worker has certainly won the gate."""
     secret = token_hash(order.request["token"])
     try:
         objects, _ = read_spec(*_where(order, secret))

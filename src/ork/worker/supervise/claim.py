@@ -1,51 +1,66 @@
-"""Taking an attempt: read its signed spec, then win its gate. Workers of every kind do it this way."""
+"""Claims an attempt: reads its signed spec, then wins its gate. All kinds of workers use this."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from ork.errors import ObjectsError
-from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, utc_text
+from ork.errors import DocumentError, ObjectsError, ObjectsRefusedError
+from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, read_sent, token_hash, utc_text
 from ork.objects.json_text import dumps
 from ork.objects.opening import open_objects
-from ork.objects.specs import read_sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from ork.objects.attempt_documents import AttemptDocuments
 
+    T = TypeVar("T")
+
 GATE_PATIENCE_SECONDS = 60.0
 _open: dict[tuple[str, str], AttemptDocuments] = {}
-_skipped: tuple[AttemptDocuments, str, int] | None = None  # attempts that are launched together begin at the same place
+_skipped: tuple[AttemptDocuments, str, int] | None = None  # attempts that are launched together share a position
 
 
 def read_spec(
     objects_url: str, attempt: str, secret: str, position: int, document: bytes = b""
 ) -> tuple[AttemptDocuments, dict[str, Any]]:
-    """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
+    """The spec of the attempt and the documents to write to. ObjectsError if the spec cannot be read or is invalid.
 
-    `position`: before it nobody has won the gate. `document`: the spec, if it came with the token: whoever sent both could
-    have signed it."""
+    `position`: the gate was not won before it. `document`: the spec, if it came together with the token; then it needs no
+    signature, because its sender could have signed it."""
     if document:
         spec = read_sent(document)
     else:
-        data = _begun(objects_url, "normal", attempt, position).read_spec(attempt)
+        objects = _begun(objects_url, "normal", attempt, position)
+        if objects.is_guarded:
+            objects.sign_in(attempt, secret)
+        data = _patiently(objects, lambda: objects.read_spec(attempt))
         if data is None:
             raise ObjectsError(f"there is no spec of {attempt}")
         spec = open_signed(data, secret, limit=SPEC_LIMIT)
-    spec.setdefault("paths", [])  # older specs name none
+    spec.setdefault("paths", [])  # older specs have none
     if spec.get("container") is not None:
-        spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
+        spec["root"] = os.path.abspath(spec["root"])  # in an image the current folder
         spec["paths"] = [os.path.abspath(path) for path in spec["paths"]]
-    return _begun(objects_url, spec["durability"], attempt, position), spec
+    objects = _begun(objects_url, spec["durability"], attempt, position)
+    if objects.is_guarded:
+        spec["access"] = objects.sign_in(attempt, secret, spec["fence_seconds"])
+    return objects, spec
+
+
+def opened_for(request: dict[str, Any], durability: str) -> AttemptDocuments:
+    """For the attempt of a request, which has its token."""
+    objects = opened(request["objects"], durability)
+    if objects.is_guarded:
+        objects.sign_in(request["attempt"], token_hash(request["token"]))
+    return objects
 
 
 def opened(objects_url: str, durability: str) -> AttemptDocuments:
-    """Stays open for the next attempt."""
+    """The object store, kept open for the next attempt."""
     objects = _open.get((objects_url, durability))
     if objects is None:
         objects = _open[objects_url, durability] = open_objects(objects_url, durability)
@@ -53,7 +68,7 @@ def opened(objects_url: str, durability: str) -> AttemptDocuments:
 
 
 def forget_opened() -> None:
-    """In a process that was forked: what was open is so no more."""
+    """For a forked process: it must open the store again."""
     _open.clear()
 
 
@@ -61,9 +76,23 @@ def _begun(objects_url: str, durability: str, attempt: str, position: int) -> At
     global _skipped
     objects, run = opened(objects_url, durability), attempt.partition("/")[0]
     if _skipped != (objects, run, position):
-        objects.skip_to(attempt, position)  # also to the beginning, if an attempt before began later
+        objects.skip_to(attempt, position)  # also back, if the last attempt had a later position
         _skipped = objects, run, position
     return objects
+
+
+def _patiently(objects: AttemptDocuments, read: Callable[[], T]) -> T:
+    """A store on another machine may be away for a moment."""
+    give_up_at = time.monotonic() + (0.0 if objects.answers_at_once else GATE_PATIENCE_SECONDS)
+    while True:
+        try:
+            return read()
+        except (DocumentError, ObjectsRefusedError):
+            raise
+        except ObjectsError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.5)
 
 
 def win_gate(
@@ -73,16 +102,18 @@ def win_gate(
     process: str,
     must_wait: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Whether this worker, and no other, performs the attempt. `process` names it for ever (see `in_words`); `must_wait`
-    is called if it takes its time."""
+    """Whether this worker, and no other, performs the attempt. `process` identifies it (see `in_words`); `must_wait` is called
+    if it takes long."""
     start = f'{{"v":1,"attempt":{dumps(attempt)},"state":"started","nonce":"{os.urandom(8).hex()}"'
     gate = signer.sign(f'{start},"at":"{utc_text(time.time_ns())}",{process}}}')
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:
         try:
             return objects.claim_gate(attempt, gate)
+        except ObjectsRefusedError:
+            raise
         except ObjectsError:
-            # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
+            # The disk may be freed. If we exited at once, the scheduler would start us again and again.
             if time.monotonic() > give_up_at:
                 raise
             must_wait()
@@ -90,5 +121,5 @@ def win_gate(
 
 
 def in_words(process: dict[str, Any]) -> str:
-    """What every gate says of a worker; put into words once where there are many of them."""
+    """The part of a gate that describes the worker, as text that can be reused for many gates."""
     return entries(process).decode()

@@ -1,4 +1,4 @@
-"""A task that is a program: JSON in on stdin and in a file, JSON out in a file or as the last line, and an exit code."""
+"""A task that is a program. It reads JSON from stdin or a file, and writes JSON to a file or as its last line."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import time
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps, strict_json
-from ork.worker.call.bindings import Bindings, InputError
-from ork.worker.call.environment import inherited, task_environment
-from ork.worker.call.storing import store_output
+from ork.worker.call.environment import Bindings, InputError, inherited, task_environment
+from ork.worker.call.results import store_output
 from ork.worker.supervise import no_input
-from ork.worker.supervise.child import dismiss_waiting
-from ork.worker.supervise.confinement import TaskUserError, confinement_of, is_confined
+from ork.worker.supervise.confinement import TaskUserError, confinement_of
 from ork.worker.supervise.log import LastLine, Stream
-from ork.worker.supervise.process import ended_badly, fork_into
+from ork.worker.supervise.process import dismiss_waiting, ended_badly, fork_into, is_confined
 from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
 from ork.worker.supervise.status import Ending, failed
 
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 _INPUT_PATIENCE_SECONDS = 60.0
 _OUTPUT = "output.json"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_LARGEST_LAST_LINE = 8 << 20  # it is held in memory
+_LARGEST_LAST_LINE = 8 << 20  # kept in memory
 _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs expect to be ended by them
 _UNCHANGEABLE = (_signal.SIGKILL, _signal.SIGSTOP)
 _usual: list[int] | None = None
@@ -50,11 +48,11 @@ class CommandJob:
         self._spec = spec
         self._input_file: str | None = None
         self._output_file = objects.work_file(spec["attempt"], "written.json")
-        self._has_written = True  # as long as nobody has looked
+        self._has_written = True  # until it is checked
         self._stdin = -1
-        self._ours: list[int] = []  # descriptors to be closed at the end
-        self._said = self._complained = -1  # what comes of the process
-        self._streams: list[Stream] = []  # of both, once there is something to hear
+        self._ours: list[int] = []  # descriptors to close at the end
+        self._said = self._complained = -1  # its standard output and standard error
+        self._streams: list[Stream] = []  # of both, once there is output
         self._last: LastLine | None = None
         self._log: Log | None = None
         self._pid = 0
@@ -113,11 +111,11 @@ class CommandJob:
         return {self._said: lambda: self._hears(0), self._complained: lambda: self._hears(1)}
 
     def _hears(self, which: int) -> bool:
-        """Most commands say nothing, and so nobody listens before there is a word."""
+        """Start reading the pipes when there is output. Most commands print nothing."""
         if not self._streams:
             assert self._log is not None
             self._last = LastLine(min(self._spec["output_limit"], _LARGEST_LAST_LINE))
-            # In this order: of what is there at the same time, an error most likely came last.
+            # In this order: if both have data, the error was probably written last.
             said = Stream(self._said, self._log, last=self._last, keeps_lines=True)
             complained = Stream(self._complained, self._log, keeps_lines=True)
             self._streams = [self._log.attach(said), self._log.attach(complained)]
@@ -160,14 +158,14 @@ class CommandJob:
             _remove(self._input_file)
 
     def _open_input(self, data: bytes) -> str:
-        """Opens standard input; the path under which the same can be read again, by any process of the task."""
+        """Open standard input. Returns a path at which any process of the task can read the same data."""
         if data == no_input.TEXT and self._exchange is None:
-            # Most commands have no input, and files are a good part of what a small task costs.
+            # Most commands have no input, and files are a large part of the cost of a small task.
             try:
                 self._stdin, path = no_input.opened()
                 return path
             except OSError:
-                pass  # then as any other
+                pass  # then like any other input
         if self._exchange is None and any("secret" in bound for bound in (self._spec["inputs"] or {}).values()):
             return self._open_in_memory(data)
         self._input_file = self._objects.work_file(self._spec["attempt"], "input.json")
@@ -182,13 +180,13 @@ class CommandJob:
                 self._write_input(data)
                 return self._input_file
             except OSError as error:
-                # A full disk may be freed before the task has begun.
+                # A full disk may be freed before the task starts.
                 if error.errno not in _FULL or time.monotonic() > give_up_at:
                     raise
             time.sleep(0.2)
 
     def _open_in_memory(self, data: bytes) -> str:
-        """Secrets are written to no disk: whatever ends us, nothing of them is left."""
+        """Keep an input with secrets in memory, so that no crash leaves them on the disk."""
         self._stdin = os.memfd_create("input")
         self._ours.append(self._stdin)
         self._write_input(data)
@@ -196,14 +194,14 @@ class CommandJob:
 
     def _write_input(self, data: bytes) -> None:
         written = 0
-        while written < len(data):  # from the beginning, where it will be read from
+        while written < len(data):  # without moving the position: it is read from the beginning
             written += os.pwrite(self._stdin, data[written:], written)
 
     def _start_process(self, argv: list[str], env: dict[str, str]) -> Ending | int:
-        dismiss_waiting()  # all that is below us during an attempt belongs to it
-        # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
-        # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
-        # not be woken for. New ones for each command: whatever one does to them (that they never block, say) stays with it.
+        dismiss_waiting()  # during an attempt all our children must belong to it
+        # Both are pipes: a program that opens /dev/stderr for writing would otherwise truncate the log.
+        # The write ends stay open here as well: the end of the process shows that there is no more output, so no further
+        # wake-up is needed. Each command gets new pipes, because it may change their flags (such as O_NONBLOCK).
         self._said, stdout = os.pipe()
         self._ours += (stdout, self._said)
         self._complained, stderr = os.pipe()
@@ -252,14 +250,14 @@ def _remove(path: str) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        # The task made a folder of it.
+        # The task replaced the file by a folder.
         import shutil
 
         shutil.rmtree(path, ignore_errors=True)
 
 
 def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
-    """The inputs if any are declared, else the item it is for, else the only upstream output, else a map of them."""
+    """The inputs if any are declared, else the item of the instance, else the only upstream output, else a map of the outputs."""
     inputs, upstream = spec["inputs"], spec["upstream"]
     if inputs is None and spec.get("item") is not None:
         return bindings.json_bytes(spec["item"])
@@ -271,7 +269,7 @@ def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
 
 
 def _spawned(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
-    """The process of a program; OSError if it cannot be run. A guard sees to it that it does not outlive us."""
+    """Start a program with posix_spawn. OSError if it cannot be run. The guard ends it if we die."""
     os.chdir(folder)
     try:
         return _spawn(argv[0], argv, env, streams)
@@ -280,7 +278,7 @@ def _spawned(argv: list[str], env: dict[str, str], folder: str, streams: tuple[i
             raise
         return _spawn("/bin/sh", ["sh", *argv], env, streams)
     finally:
-        os.chdir("/")  # where we belong
+        os.chdir("/")  # the worker's own folder
 
 
 def _spawn(program: str, argv: list[str], env: dict[str, str], streams: tuple[int, int, int]) -> int:
@@ -301,7 +299,7 @@ def _spawn(program: str, argv: list[str], env: dict[str, str], streams: tuple[in
 
 
 def _usual_signals() -> list[int]:
-    """All but those that whoever started us wanted to be ignored. Each that is named saves the new process a look."""
+    """The signals to reset in a new process: all except those that our parent had ignored. A short list saves system calls."""
     global _usual
     if _usual is None:
         changeable = sorted(_signal.valid_signals() - set(_UNCHANGEABLE))
@@ -316,9 +314,9 @@ def _forked(
     streams: tuple[int, int, int],
     confinement: Confinement | None = None,
 ) -> int:
-    """The same, with a process that sees to that itself."""
+    """Start a program with fork and exec; the process itself ensures that it dies with us."""
     problem, report = os.pipe()
-    given_input = os.dup(streams[0])  # the one of those that have none is not for other processes
+    given_input = os.dup(streams[0])  # the shared empty input must not be inherited
 
     def body() -> NoReturn:
         try:
@@ -339,7 +337,7 @@ def _forked(
     finally:
         os.close(given_input)
         os.close(report)
-    # Closed by a successful exec; otherwise it carries the reason.
+    # Closed by a successful exec; otherwise it contains the error.
     why = os.read(problem, 4096)
     os.close(problem)
     if why:
@@ -354,5 +352,5 @@ def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        # An executable text without `#!`: a shell script, as every shell takes it.
+        # An executable text without `#!` is run as a shell script, as shells do.
         os.execve("/bin/sh", ["sh", *argv], env)

@@ -1,13 +1,15 @@
-"""What a local task's process is confined to: the user it runs as (`task_user`) and how large it may be (worker config)."""
+"""Confines the process of a local task: the user it runs as (`task_user`), and its limits (worker config)."""
 
 from __future__ import annotations
+
+from ork.worker.supervise.process import is_confined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
-    from ork.worker.supervise.limits import Limits
+    from ork.worker.supervise.limits import ProcessLimits
     from ork.worker.supervise.log import Log
     from ork.worker.supervise.status import Ending
     from ork.worker.supervise.task_user import Exchange, TaskUser
@@ -21,9 +23,9 @@ class TaskUserError(Exception):
 
 
 class Confinement:
-    """Made by the worker for one attempt; removed when that has ended. `exchange` is there if the user is another one."""
+    """Created by the worker for one attempt, and removed after it. `exchange` exists if the task runs as another user."""
 
-    def __init__(self, user: TaskUser | None, limits: Limits | None) -> None:
+    def __init__(self, user: TaskUser | None, limits: ProcessLimits | None) -> None:
         self.user = user
         self.limits = limits
         self.exchange: Exchange | None = None
@@ -33,14 +35,14 @@ class Confinement:
             self.exchange = Exchange(user)
 
     def enter(self, keep: Collection[int] = (), *, executes: bool = False) -> None:
-        """In the task's process, before anything of the user's; `keep` stays open. OSError if that is not possible: then it must end."""
+        """Call it in the task's process before any user code; `keep` stays open. After an OSError the process must exit."""
         if self.limits is not None:
             self.limits.enter(executes=executes)
         if self.user is not None:
             self.user.become(keep)
 
     def explain(self, ending: Ending, log: Log | None) -> Ending:
-        """Adds the confinement to a failure that comes of it; where the task succeeded all the same, to its log."""
+        """Add the limit to a failure that it caused, or to the log if the task succeeded."""
         if self.limits is not None:
             ending = self.limits.explain(ending, log)
         failure = ending.failure
@@ -55,14 +57,8 @@ class Confinement:
             self.exchange.remove()
 
 
-def is_confined(spec: dict[str, Any]) -> bool:
-    """Whether its process is made for it alone: one that waits, or is shared, belongs to the worker's user."""
-    # Without a call: every attempt is asked. Specs of an earlier release have neither.
-    return ("task_user" in spec and spec["task_user"] is not None) or ("limits" in spec and spec["limits"] is not None)
-
-
 def confinement_of(spec: dict[str, Any]) -> Confinement | None:
-    """TaskUserError if there is no such user, OSError if its folder cannot be made."""
+    """The confinement of a spec. TaskUserError if there is no such user, OSError if its folder cannot be created."""
     if not is_confined(spec) or spec.get("container") is not None:
         return None
     from ork.worker.supervise.limits import limits_of

@@ -11,10 +11,9 @@ from ork.objects.opening import open_values
 from ork.objects.references import output_reference
 from ork.worker.call.loading import make_ready
 from ork.worker.call.task_process import call_here
-from ork.worker.supervise.child import Child, dismiss_waiting, keep, take_waiting
-from ork.worker.supervise.confinement import TaskUserError, confinement_of, is_confined
+from ork.worker.supervise.confinement import TaskUserError, confinement_of
 from ork.worker.supervise.log import Stream
-from ork.worker.supervise.process import ended_without_reply
+from ork.worker.supervise.process import Child, dismiss_waiting, ended_without_reply, is_confined, keep, take_waiting
 from ork.worker.supervise.status import Ending, failed, returned
 
 TYPE_CHECKING = False
@@ -87,14 +86,16 @@ class FunctionJob:
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
             make_ready(spec["root"], spec["file"], spec["paths"])
-        objects = open_values(self._objects.url, spec["durability"])  # without what we have open
+        objects = open_values(
+            self._objects.url, spec["durability"], spec.get("access", "")
+        )  # without what we have open
         return Child(lambda answer: call_here(objects, spec, answer))
 
     def _with_a_confined_one(self, confinement: Confinement) -> Child:
         """Made for it alone, by a fork of the worker, and confined before anything of the user's is loaded."""
         dismiss_waiting()
         spec, exchange = self._spec, confinement.exchange
-        objects = open_values(self._objects.url, spec["durability"])
+        objects = open_values(self._objects.url, spec["durability"], spec.get("access", ""))
         if exchange is not None:
             objects = exchange.objects(self._objects, spec)
             exchange.hand_over()
@@ -151,8 +152,8 @@ class FunctionJob:
             reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
-        if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
-            self._host.learn(self._spec, reply.get("imports"), is_quiet=reply["is_quiet"])
+        if self._host is not None and "imports" in reply:
+            self._host.report_imports(self._spec, reply["imports"])
         self.is_swift = "is_swift" in reply
         ending = returned(reply)
         return ending if self._confinement is None else self._taken_over(ending, self._confinement)

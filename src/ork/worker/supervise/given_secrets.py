@@ -1,4 +1,4 @@
-"""The secrets a worker was given: variables of its own environment, which the task does not get to see."""
+"""The secrets of an attempt: variables in the worker's environment that are not passed to the task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIXES = ("ORK_SECRET_", "ORK_PARAM_")  # of secrets, and of sensitive params
 
 
 def given_mask(environ: Mapping[str, str]) -> Mask | None:
-    """What their values are masked with in all that is written about the attempt; None if there are none."""
+    """A mask for their values in everything that is written about the attempt; None if there are none."""
     given = {name: value for name, value in environ.items() if name.startswith(PREFIXES)}
     if not given:
         return None

@@ -10,80 +10,79 @@ from typing import Any, Protocol
 
 from ork.worker.supervise.log import Log
 from ork.worker.supervise.status import Ending
-from ork.worker.system.attempt_tag import AttemptTag
-from ork.worker.system.processes import Signals
+from ork.worker.system.processes import AttemptTag, Signals
 
 
 class Job(Protocol):
-    """The user's part: a process to start, pipes to empty, and an ending to tell."""
+    """The user's part of an attempt: a process to start, pipes to read, and an ending."""
 
     def start(self, log: Log) -> Ending | int:
-        """The process's pid (0 if its task fork server looks after it), or why it could not be started."""
+        """Returns the pid (0 if the task fork server waits for the process), or the ending if it could not be started."""
         ...
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        """Readers by descriptor; each takes some of what is there and says whether more may come."""
+        """Readers by descriptor. Each reads some data and returns whether more may come."""
         ...
 
     @property
     def reply(self) -> int:
-        """The pipe, if there is one, that need not be read before the end unless it is full, else -1."""
+        """The pipe that is read only at the end or when it is full; -1 if there is none."""
         ...
 
     @property
     def is_started(self) -> bool:
-        """It was under way before anybody looked after it."""
+        """True if the process started before it was supervised."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """All that was to be done is done, though the process stays for others."""
+        """True if the function has returned; the process may stay for other attempts."""
         ...
 
     @property
     def leaves_nothing(self) -> bool:
-        """It is over, and it is known that no process is left of it, nor words to be read."""
+        """True if it is over, with no process left and no data to read."""
         ...
 
     @property
     def fork_server(self) -> int:
-        """The process, if there is one, that the user's was forked from and that stays for others, else 0."""
+        """Pid of the task fork server that forked the user's process and stays for others; 0 if there is none."""
         ...
 
     @property
     def main_status(self) -> int | None:
-        """How the user's process ended, if a task fork server tells."""
+        """Wait status of the user's process, if a task fork server reported it."""
         ...
 
     @property
     def is_swift(self) -> bool:
-        """Whether the user's process has told that it never waited for anything."""
+        """Whether the user's process reported that it never waited for anything."""
         ...
 
     def ending(self, wait_status: int) -> Ending: ...
 
     def clean(self) -> None:
-        """Leaves nothing open, and nothing on the disk that only the task needed."""
+        """Close all descriptors and remove the task's temporary files."""
         ...
 
 
 class Host(Protocol):
-    """A process that has one shim after the other, and a door where requests to stop come in."""
+    """A process that runs one shim after the other, and receives stop requests on a control socket."""
 
     signals: Signals
     tag: AttemptTag
     descriptor: int
 
     def look(self) -> bool:
-        """Takes in what is there; False when nobody will come any more."""
+        """Read pending requests. False if no more can come."""
         ...
 
     def tell(self, is_over: bool, document: bytes) -> None: ...
 
     def is_guarded(self) -> bool:
-        """Whether what is started from now on ends with this process, however that ends."""
+        """Whether processes that are started from now on end with this process, even if it is killed."""
         ...
 
-    def learn(self, spec: dict[str, Any], imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
-        """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
+    def report_imports(self, spec: dict[str, Any], names: list[str]) -> None:
+        """Reports the installed modules that a task imported."""
         ...

@@ -1,7 +1,7 @@
-"""How large a local task may be: by a control group where one can be made, else by limits of its process.
+"""Limits of memory and processors for a local task: by a control group if possible, else by limits of its process.
 
-Memory: a cgroup (v2 or v1) counts what the whole process tree uses. Where none can be made, each process gets an
-address-space limit, which counts what it reserves. Processors: a cgroup gives a share of time; otherwise the processes are
+Memory: a cgroup (v2 or v1) counts what the whole process tree uses. Without a cgroup, each process gets an
+address-space limit, which counts reserved memory. Processors: a cgroup gives a share of time; otherwise the processes are
 bound to as many processors, rounded up.
 """
 
@@ -25,8 +25,8 @@ _KILLED = (-9, 137)
 _UNITS = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
-class Limits:
-    """Made by the worker before the task's process, entered by that process, removed by the worker."""
+class ProcessLimits:
+    """Created by the worker before the task's process, entered by that process, removed by the worker."""
 
     def __init__(self, wanted: dict[str, Any], attempt: str) -> None:
         self.cpu: float | None = wanted.get("cpu")
@@ -36,7 +36,7 @@ class Limits:
         self._groups = _made_groups(attempt.replace("/", "."), self.cpu, self.memory)
 
     def enter(self, *, executes: bool) -> None:
-        """The calling process and all it starts. `executes`: it becomes another program, and has no memory of its own."""
+        """Limit the calling process and its children. `executes`: it will exec another program, so its own memory does not count."""
         for group in self._groups.values():
             _write(f"{group}/cgroup.procs", "0")
         if self.memory is not None and "memory" not in self._groups:
@@ -50,7 +50,7 @@ class Limits:
             _bind_to_some(self.cpu)
 
     def explain(self, ending: Ending, log: Log | None) -> Ending:
-        """Says so where the limit is what ended the task, or processes that the task started."""
+        """Add a note to the ending if the limit ended the task, or a process that the task started."""
         if self.memory is None:
             return ending
         failure, limit = ending.failure, f"the memory limit of {_in_words(self.memory)} {self._source}"
@@ -72,7 +72,7 @@ class Limits:
             try:
                 os.rmdir(group)
             except OSError:
-                continue  # something of it is still there: the system removes nothing that is in use
+                continue  # a process is still in it: the system refuses to remove it
 
     def _was_out_of_memory(self) -> bool:
         group = self._groups.get("memory")
@@ -83,15 +83,15 @@ class Limits:
         return counts.get("oom_kill", "0") != "0"
 
 
-def limits_of(spec: dict[str, Any]) -> Limits | None:
+def limits_of(spec: dict[str, Any]) -> ProcessLimits | None:
     wanted = spec.get("limits")
     if not wanted or spec.get("container") is not None:
         return None
-    return Limits(wanted, spec["attempt"])
+    return ProcessLimits(wanted, spec["attempt"])
 
 
 def enforcement() -> dict[str, str]:
-    """How memory and processors are limited on this machine: `cgroup`, or what stands in for it."""
+    """How memory and processors are limited on this machine: `cgroup`, or its substitute."""
     groups = _made_groups(f"trial-{os.getpid()}", 1.0, 64 << 20)
     for group in set(groups.values()):
         os.rmdir(group)
@@ -102,7 +102,7 @@ def enforcement() -> dict[str, str]:
 
 
 def _made_groups(name: str, cpu: float | None, memory: int | None) -> dict[str, str]:
-    """The group of each controller that could be made, with its limit set."""
+    """The group of each controller that could be created, with its limit set."""
     made: dict[str, str] = {}
     wanted = {"memory": memory, "cpu": cpu}
     for controller in [each for each, amount in wanted.items() if amount is not None]:
@@ -133,7 +133,7 @@ def _is_made(group: str, controller: str, amount: float | None) -> bool:
 
 
 def _remove_old(place: str) -> None:
-    """Groups that a worker which was killed has left: old and empty, for the system removes no other."""
+    """Remove old, empty groups that killed workers left behind."""
     oldest = time.time() - _OLD_SECONDS
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
@@ -151,7 +151,7 @@ def _remove_quietly(group: str) -> None:
 def _limit_memory(group: str, size: int) -> None:
     is_new_kind = os.path.exists(f"{group}/memory.max")
     _write(f"{group}/{'memory.max' if is_new_kind else 'memory.limit_in_bytes'}", str(size))
-    try:  # with swap the limit would be larger; where there is none, there is no such file
+    try:  # swap would raise the limit; without swap there is no such file
         if is_new_kind:
             _write(f"{group}/memory.swap.max", "0")
         else:
@@ -170,7 +170,7 @@ def _limit_cpu(group: str, cpu: float) -> None:
 
 
 def _places(controller: str) -> list[str]:
-    """Folders in which a group with this controller may be made: below our own group, else beside it."""
+    """Folders in which a group with this controller can be created: below our own group, else next to it."""
     for line in (_read("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         own = path.rstrip("/")
@@ -183,8 +183,8 @@ def _places(controller: str) -> list[str]:
 
 
 def _has_controller(place: str, controller: str) -> bool:
-    """Whether groups below that one have it, now that it has been asked for."""
-    with suppress(OSError):  # there may be processes in it, or it is not ours: it may be on all the same
+    """Enable the controller for groups below this one. Returns whether they have it."""
+    with suppress(OSError):  # this may fail although the controller is already enabled
         _write(f"{place}/cgroup.subtree_control", f"+{controller}")
     return controller in (_read(f"{place}/cgroup.subtree_control") or "").split()
 

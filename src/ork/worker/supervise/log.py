@@ -1,4 +1,4 @@
-"""The attempt's log: pipes of the task whose bytes go there, their last line, and what is kept while the disk is full."""
+"""The attempt's log: copies the task's pipes into it, keeps their last line, and buffers while the disk is full."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import os
 import time
 from fcntl import ioctl
+
+from ork.errors import ObjectsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,23 +24,23 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 HELD_BYTES = 1 << 16
 QUIET_SECONDS = 0.5
 HELD_SECONDS = 3.0
-# A line that is no longer needs no reason to be remembered; a longer one must look like JSON.
+# A line up to this length is always kept as the last line; a longer one only if it looks like JSON.
 SMALL_LINE = 1 << 16
-_FIONREAD, _NOTHING = 0x541B, bytes(4)  # how much there is to be read
+_FIONREAD, _NOTHING = 0x541B, bytes(4)  # number of readable bytes
 _BRACKETS = {b"{": b"}", b"[": b"]", b'"': b'"'}
 
 
 class Log:
-    """Takes everything and never fails: the task is worth more than its log.
+    """Writes never fail: the task is worth more than its log.
 
-    What cannot be written waits, up to a bound; what is more than that is counted, and the count stands in its place.
-    It is opened, and made, with its first byte.
+    Data that cannot be written is buffered up to a limit; beyond it, the log contains the number of lost bytes instead. The
+    file is created with its first byte.
     """
 
     def __init__(self, sink: LogSink, echo: int | None = None, mask: Mask | None = None) -> None:
         self._sink = sink
-        self.mask = mask  # of the secrets that the task has, for whatever writes to this log
-        self._echo = echo  # a descriptor that hears everything as well
+        self.mask = mask  # of the task's secrets, for all writers of this log
+        self._echo = echo  # a descriptor that gets a copy of everything
         self.descriptor = -1
         self._waiting = bytearray()
         self._lost = 0
@@ -47,7 +49,7 @@ class Log:
         self._streams: list[Stream] = []
 
     def opened(self) -> int:
-        """Its descriptor, for a process that writes to it by itself; of the null device where it cannot be opened."""
+        """A descriptor of the log for a process that writes to it directly; the null device if the log cannot be opened."""
         try:
             self._open()
         except OSError as error:
@@ -56,7 +58,7 @@ class Log:
         return self.descriptor
 
     def attach(self, stream: Stream) -> Stream:
-        """From now on looked after: its unfinished lines are not held back for long."""
+        """Register a stream, so that its unfinished lines are not held back for long."""
         self._streams.append(stream)
         return stream
 
@@ -75,12 +77,12 @@ class Log:
         self.flush()
 
     def note(self, text: str) -> None:
-        """A line of Ork's own, told from those of the task by its brackets."""
+        """Write a line of Ork itself, marked by brackets."""
         start = "" if self._is_at_line_start else "\n"
         self.write(f"{start}[ork: {text}]\n".encode())
 
     def flush(self) -> bool:
-        """Writes what waits, as far as there is room; True if nothing waits any more."""
+        """Write the buffered data as far as possible. True if the buffer is empty."""
         try:
             while self._waiting or self._lost:
                 self._open()
@@ -96,16 +98,18 @@ class Log:
         return True
 
     def flush_at_last(self, is_told_to_go: Callable[[], bool]) -> None:
-        """The attempt is over and its result written: so there is room, or there will be none for us."""
+        """Write the buffer for the last time, after the result was written."""
         give_up_at = time.monotonic() + _LAST_TRIES_SECONDS
         while not self.flush() and time.monotonic() < give_up_at and not is_told_to_go():
             time.sleep(0.1)
 
     def due(self, now: float) -> float | None:
-        """When it must be tended at the latest."""
+        """When `flush` or a release of held-back lines is due."""
         moments = [stream.due for stream in self._streams if stream.due is not None]
         if self._waiting or self._lost:
             moments.append(now + TRY_AGAIN_SECONDS)
+        if self.descriptor >= 0 and (upload_at := self._sink.due(now)) is not None:
+            moments.append(upload_at)
         return min(moments, default=None)
 
     def tend(self, now: float) -> None:
@@ -114,9 +118,18 @@ class Log:
                 stream.release()
         if self._waiting or self._lost:
             self.flush()
+        if self.descriptor >= 0 and (upload_at := self._sink.due(now)) is not None and now >= upload_at:
+            self.upload()
+
+    def upload(self) -> bool:
+        """Upload a part of the log, if the store has no file for it. True if more waits. A failed upload is tried again later."""
+        try:
+            return self._sink.flush()
+        except ObjectsError:
+            return False
 
     def let_go(self) -> None:
-        """Nothing more comes from the streams there are."""
+        """Unregister all streams, because they have ended."""
         for stream in self._streams:
             stream.close()
         self._streams.clear()
@@ -135,14 +148,14 @@ class Log:
             while rest:
                 rest = rest[os.write(echo, rest) :]
         except OSError:
-            self._echo = None  # nobody listens any more
+            self._echo = None  # its reader is gone
 
     def _note(self) -> bytes:
         start = "" if self._is_at_line_start else "\n"
         return f"{start}[ork: {self._lost} bytes of log lost: {self._why}]\n".encode()
 
     def _open(self) -> None:
-        """Where it cannot be opened it is as if the disk were full: the task goes on, and it is tried again."""
+        """Open the log file. An error is handled like a full disk: the task continues, and opening is tried again."""
         if self.descriptor < 0:
             self.descriptor = self._sink.fileno()
 
@@ -152,20 +165,20 @@ def _reason(error: OSError) -> str:
 
 
 def has_words(source: int) -> bool:
-    """Whether there is something to be read."""
+    """Whether the pipe has data."""
     return ioctl(source, _FIONREAD, _NOTHING) != _NOTHING
 
 
 class Stream:
     """A pipe whose bytes go to the log.
 
-    Where another stream goes to the same log, `keeps_lines`: an unfinished line is held back for a moment, so that
-    nothing of the other one comes into its middle. Memory is bounded however long the lines are.
+    `keeps_lines`: an unfinished line is held back for a moment, so that another stream of the same log does not
+    interrupt it. Memory is bounded however long the lines are.
     """
 
     def __init__(self, source: int, log: Log, *, last: LastLine | None = None, keeps_lines: bool = False) -> None:
         self.source = source
-        self.due: float | None = None  # when what is held back must be passed on, finished or not
+        self.due: float | None = None  # when a held-back line must be written, finished or not
         self._log = log
         self._last = last
         self._keeps_lines = keeps_lines
@@ -175,7 +188,7 @@ class Stream:
         os.set_blocking(source, False)
 
     def empty(self) -> bool:
-        """Moves some of what is there, so that streams take turns; False when no more can come."""
+        """Copy some data, so that streams take turns. False at the end of the stream."""
         try:
             chunk = os.read(self.source, _CHUNK)
         except BlockingIOError:
@@ -192,20 +205,20 @@ class Stream:
         return True
 
     def release(self) -> None:
-        """Passes on what was held back."""
+        """Write the held-back line."""
         if self._held:
             self._write(bytes(self._held))
             self._held.clear()
         self.due = None
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Write the rest and close the pipe."""
         self.release()
         if self._masked is not None and (rest := self._masked.flush()):
             self._log.write(rest)
 
     def _write(self, data: bytes) -> None:
-        """A value of a secret is masked also where it comes in pieces."""
+        """Write data with secrets masked, also if a value arrives in pieces."""
         if self._masked is not None:
             data = self._masked.feed(data)
         if data:
@@ -237,11 +250,11 @@ class LastLine:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.is_too_large = False  # the last line looked like JSON, but was more than could be kept
+        self.is_too_large = False  # the last line looked like JSON, but was too long to keep
         self._done: bytes | None = None
         self._open = bytearray()
         self._is_dropped = False
-        self._first = self._end = b""  # of a dropped line: its first and last character that is not blank
+        self._first = self._end = b""  # of a dropped line: its first and last non-blank character
 
     def feed(self, chunk: bytes) -> None:
         *whole, rest = chunk.split(b"\n")

@@ -1,6 +1,6 @@
-"""What a command without input is given to read: `{}`, in memory, the same for one command after the other.
+"""The input of commands without input: `{}`, in memory, shared by all commands.
 
-It is sealed: whoever has it open can read it and nothing else, so what one task does to it is not seen by the next.
+It is sealed, so a task can read but not change it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from ork.worker.supervise import process
 
 TEXT = b"{}"
 _MODE = 0o400
-_kept: tuple[int, int, str] | None = None  # the process that has it, its descriptor there and its path
+_kept: tuple[int, int, str] | None = None  # the process that opened it, its descriptor there and its path
 
 
 def opened() -> tuple[int, str]:
-    """A descriptor that stays open, at the beginning, and the path under which any process can read the same again.
-    OSError where there is no such memory."""
+    """A descriptor that stays open, at the beginning, and a path at which any process can read the same. OSError if the
+    system has no such memory."""
     global _kept
     if _kept is None or _kept[0] != os.getpid():
         _kept = _made()
     _, descriptor, path = _kept
     os.lseek(descriptor, 0, os.SEEK_SET)
-    os.fchmod(descriptor, _MODE)  # which no seal protects
+    os.fchmod(descriptor, _MODE)  # seals do not protect the mode
     return descriptor, path
 
 

@@ -1,4 +1,7 @@
-"""Starting the user's process, and putting into words how it ended."""
+"""The process that the user's code runs in, as its supervisor sees it: starts it, and describes how it ended.
+
+A task fork server (`ork.worker.pool.task_fork_server`) is a child that stays and forks another process for each order.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import time
 
+from ork.errors import ObjectsError
 from ork.objects import journal
 from ork.worker.supervise.status import Ending, failed
 from ork.worker.system import processes
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.supervise.log import Log
+    from ork.worker.supervise.status import Ending
+
 
 LEAVE_SECONDS = 1.0
 TAIL_LINES = 10
@@ -25,13 +31,13 @@ _TAIL_BYTES = 8192
 _TAIL_LINE_CHARACTERS = 500
 _SIGKILL = 9
 
-private: set[int] = set()  # descriptors that no child may keep open: others wait for their end
+private: set[int] = set()  # descriptors that children must close, because other processes wait for their end
 
 
 def fork_into(body: Callable[[], NoReturn]) -> int:
-    """Runs `body` in a new process: a group of its own, ordinary signals, and it dies with its parent."""
+    """Run `body` in a new process with its own group and default signals, which dies with its parent. Returns its pid."""
     parent = os.getpid()
-    # One that is asked to end before it is ready must not take that for a word to its parent, and forget it.
+    # A signal that arrives before the child is ready must not be handled by the parent's handler and lost.
     _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
     try:
         pid = os.fork()
@@ -51,30 +57,29 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
             os.close(descriptor)
         body()
     except BaseException as error:
-        # First in words that need no module: the user's folder may hide the one that prints tracebacks.
+        # First without any import: a user's file may shadow the module that prints tracebacks.
         os.write(2, f"the task's process could not go on: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
         import traceback
 
         traceback.print_exc()
     finally:
-        # Never back into the parent's code, whatever happens.
+        # Never return into the parent's code.
         os._exit(1)
 
 
 def become_child_of(parent: int) -> None:
-    """In a process that was just forked: a group of its own, and it dies with its parent."""
+    """Give a process that was just forked its own group, and let it die with its parent."""
     os.setpgid(0, 0)
     processes.die_with_parent(parent)
 
 
 def has_waited(usage: resource.struct_rusage) -> bool:
-    """Whether a process ever waited for anything but to be collected: if so, more of its kind at once than there are
-    processors could get on faster."""
+    """Whether a process ever waited for anything. If so, running more of them than there are processors may be faster."""
     return usage.ru_nvcsw > 1
 
 
 def wait_or_kill(pid: int) -> None:
-    """For a child that was told to end: it has a moment for its exit functions."""
+    """Wait a moment for a child that was asked to end, so that its exit functions can run; then kill it."""
     give_up_at = time.monotonic() + LEAVE_SECONDS
     while _is_alive(pid):
         if time.monotonic() > give_up_at:
@@ -100,7 +105,7 @@ def ended_badly(wait_status: int, objects: AttemptDocuments, attempt: str, log: 
 
 
 def ended_without_reply(wait_status: int, objects: AttemptDocuments, attempt: str, log: Log | None) -> Ending:
-    """Of a function that never came to its end."""
+    """The ending of a function whose process ended without a reply."""
     if wait_status == 0:
         detail = {"tail": log_tail(objects, attempt, log)}
         return failed("exit", "the process exited before the function returned", detail, exit_code=0)
@@ -112,15 +117,21 @@ def in_words(code: int) -> str:
 
 
 def log_tail(objects: AttemptDocuments, attempt: str, log: Log | None = None) -> list[str]:
-    """The last lines, also those that found no room on the disk yet; of a long line its end."""
-    size = objects.log_size(attempt) or 0
-    start = max(0, size - _TAIL_BYTES)
-    data = objects.read_log(attempt, start, _TAIL_BYTES) + (log.unwritten() if log else b"")
+    """The last lines of the log, including buffered ones; of a long line its end."""
+    while log is not None and log.upload():
+        continue
+    start, data = 0, b""
+    try:
+        start = max(0, (objects.log_size(attempt) or 0) - _TAIL_BYTES)
+        data = objects.read_log(attempt, start, _TAIL_BYTES)
+    except ObjectsError:
+        pass  # the failure can be reported without them
+    data += log.unwritten() if log else b""
     lines = data.decode("utf-8", "replace").split("\n")
     if lines and not lines[-1]:
         lines.pop()
     if start and len(lines) > 1:
-        del lines[0]  # begins in the middle
+        del lines[0]  # it is incomplete
     return [_end_of(line.replace("\0", "\ufffd")) for line in lines[-TAIL_LINES:]]
 
 
@@ -137,3 +148,105 @@ def _signal_name(number: int) -> str:
         return Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+_waiting: Child | None = None
+
+
+class Child:
+    """What `body` does in a process of its own, with a descriptor for its replies. OSError if none can be made.
+
+    One that `stays` forks another process for each function, and `ends` tells how that one ended.
+    Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
+
+    stays = False
+    ends = -1
+
+    def __init__(
+        self,
+        body: Callable[[int], NoReturn],
+        *,
+        confine: Callable[[tuple[int, ...]], None] | None = None,
+    ) -> None:
+        self.source, answer = os.pipe()
+        self.printed, speak = os.pipe()
+
+        def begin() -> NoReturn:
+            self._close()
+            os.dup2(speak, 1)
+            os.dup2(speak, 2)
+            if confine is not None:
+                confine((answer,))
+            body(answer)
+
+        try:
+            self.pid = fork_into(begin)
+        except OSError:
+            self._close()
+            raise
+        finally:
+            for descriptor in (answer, speak):
+                os.close(descriptor)
+        for descriptor in (self.source, self.printed):
+            os.set_blocking(descriptor, False)
+
+    def is_fit_for(self, _spec: dict[str, Any]) -> bool:
+        """True if the process can call this task's function."""
+        return True
+
+    def give(self, _objects: AttemptDocuments, _spec: dict[str, Any]) -> bool:
+        """Has the function called; False if the process had gone before it could begin, or takes no orders."""
+        return False
+
+    def read_end(self) -> int:
+        """How the process of the function ended, as `wait` reports it."""
+        return os.waitpid(self.pid, 0)[1]
+
+    def dismiss(self) -> None:
+        """Without an order to come it ends, with a moment for its exit functions."""
+        self._close()
+        wait_or_kill(self.pid)
+
+    def close(self) -> None:
+        """It has ended, and been waited for."""
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in (self.source, self.printed):
+            os.close(descriptor)
+
+
+def keep(child: Child) -> None:
+    """For the next function. There is at most one: all else below a shim belongs to its attempt."""
+    global _waiting
+    if _waiting is not None:
+        dismiss_waiting()
+    _waiting = child
+
+
+def waiting() -> Child | None:
+    return _waiting
+
+
+def take_waiting(spec: dict[str, Any]) -> Child | None:
+    """The one that waits, if it is fit; another one is sent away."""
+    global _waiting
+    child = _waiting
+    if child is None or not child.is_fit_for(spec):
+        dismiss_waiting()
+        return None
+    _waiting = None
+    return child
+
+
+def dismiss_waiting() -> None:
+    global _waiting
+    child, _waiting = _waiting, None
+    if child is not None:
+        child.dismiss()
+
+
+def is_confined(spec: dict[str, Any]) -> bool:
+    """Whether the attempt needs a new process: waiting and shared processes run as the worker's user, without limits."""
+    # No function calls, because every attempt runs this. Specs of an earlier release have neither key.
+    return ("task_user" in spec and spec["task_user"] is not None) or ("limits" in spec and spec["limits"] is not None)

@@ -1,4 +1,4 @@
-"""Which program a command means."""
+"""Finds the program of a command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def find_program(
     """The argv to execute, its first word an absolute path. `python` runs Python scripts; the project's own if None, which
     may be in one of `paths`.
 
-    A first word with a slash is a file (relative to the root); a bare one is looked for in `script_dir`, then on PATH.
+    A first word with a slash is a file (relative to the root); a bare one is searched in `script_dir`, then on PATH.
     """
     if not argv or not argv[0]:
         raise ProgramError("the command is empty")
@@ -43,7 +43,7 @@ def find_program(
         if os.path.isfile(file):
             return [*_runnable(file, python or project_python(root, *paths)), *arguments]
     for file in _named_on(path, name, root):
-        # In this order: most folders have none of that name, and to be told so this way costs least.
+        # In this order: most folders do not contain it, and this is the cheapest way to find out.
         if os.access(file, os.X_OK) and os.path.isfile(file):
             return [file, *arguments]
     place = f"in script_dir {script_dir.rstrip('/')}/ or " if script_dir is not None else ""
@@ -51,7 +51,7 @@ def find_program(
 
 
 def _named_on(path: str, name: str, root: str) -> list[str]:
-    """Where a program of that name would be, each place once. Whether it is there is for each task to look."""
+    """The paths at which a program of this name could be, without duplicates. Whether it exists is checked for each task."""
     key = name, path, root
     files = _candidates.get(key)
     if files is None:
@@ -72,7 +72,7 @@ def project_python(*folders: str) -> str:
 
 
 def add_import_paths(env: dict[str, str], program: str, paths: Sequence[str]) -> None:
-    """A Python script imports from the project's folders as functions do; any other program is left alone."""
+    """Let Python scripts import from the project's folders, as functions do. Other programs are not affected."""
     if paths and program.endswith(".py"):
         env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
 

@@ -1,7 +1,7 @@
 """The shim supervises the user's process from its start to the terminal status, with or without a scheduler.
 
 It has one thread: one poll over signals and pipes. As a subreaper it adopts the orphans of the attempt, and it writes the terminal
-status only when no process of the attempt is left, whatever session that made for itself.
+status only when no process of the attempt is left, in any session.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 LEFTOVER_GRACE_SECONDS = 1.0
 FORK_SERVER_GRACE_SECONDS = 1.0
-# A task that is over by then tells of its start and of its end in one document.
+# A task that ends before this reports its start and its end in one document.
 FIRST_BEAT_SECONDS = 0.1
-# What is over by then was not in want of anybody who reads its reply or hears requests to stop it: each word that is heard
-# wakes us.
+# Until then the shim reads neither replies nor stop requests: most tasks are over by then, and each message would wake it.
 LISTEN_AFTER_SECONDS = 0.01
 PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
@@ -49,14 +48,14 @@ class Shim:
     _is_subreaper = False
     _main = 0
     _main_status: int | None = None
-    _has_returned = False  # all that was to be done is done
+    _has_returned = False  # the function has returned
     is_swift = False  # the user's process is known never to have waited for anything
     _are_all_gone = False
-    _ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
+    _ending: Ending | None = None  # decided by the shim: stopped, timed out, fenced
     _kill_at: float | None = None
-    _is_asked = False  # to end by itself: SIGTERM has been sent
+    _is_asked = False  # SIGTERM has been sent
     _is_killing = False
-    _mask: Mask | None = None  # of the secrets that the task has
+    _mask: Mask | None = None  # of the task's secrets
     _preparation: Preparation | None = None  # keeps what was built from being pruned
 
     def __init__(
@@ -69,20 +68,20 @@ class Shim:
         since: float | None = None,
         began_at: str | None = None,
     ) -> None:
-        """`job` if it is not for the spec to say; `since` and `began_at`, the same moment, if it began before now."""
+        """`job` replaces the one that the spec describes. `since` and `began_at` are the time of an earlier start, by two clocks."""
         self._objects = objects
         self._spec = spec
         self._signer = signer
         self._host = host
         self._given_job = job
         self._since = since
-        if host is None:  # a worker that stays for other attempts is never given any
+        if host is None:  # a reusable worker never gets secrets
             self._mask = given_mask(os.environ)
         self._signals = host.signals if host else Signals()
         self._status = StatusWriter(objects, spec, signer, host.tell if host else None, began_at)
 
     def run(self) -> bool:
-        """To the very end; whether that could be told."""
+        """Run the attempt to its end. Returns whether the terminal status was written."""
         self._is_subreaper = processes.become_subreaper()
         job, log = self._given_job, self._make_log()
         try:
@@ -99,6 +98,7 @@ class Shim:
     def _finish(self, ending: Ending, log: Log) -> bool:
         terms = self._signals.terms
         is_log_whole = log.flush()
+        self._upload(log, terms)  # readers of the last status expect the whole log
         if self._mask is not None and ending.failure is not None:
             ending.failure = self._mask.value(ending.failure)
         is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
@@ -107,13 +107,24 @@ class Shim:
         log.close()
         return is_written
 
+    def _upload(self, log: Log, terms: int) -> None:
+        """Upload the rest of the log, until we are asked to go. A long log takes its time, so heartbeats go on."""
+        next_beat = time.monotonic() + self._spec["heartbeat_seconds"]
+        while log.upload() and self._signals.terms == terms:
+            if time.monotonic() >= next_beat:
+                next_beat = time.monotonic() + self._spec["heartbeat_seconds"]
+                try:
+                    self._status.beat()
+                except ObjectsError:
+                    continue
+
     def _make_log(self) -> Log:
-        # In a container the engine hears everything as well: that is how it gets out of there while it runs.
+        # In a container the output is also copied to the engine, which makes it available while the task runs.
         echo = None if self._spec.get("container") is None else 1
         return Log(self._objects.open_log(self._spec["attempt"]), echo, self._mask)
 
     def _prepare(self, log: Log) -> Ending | None:
-        """Builds what the task needs, once for all who need the same; None when it is there."""
+        """Build the task's environment or program, once for all tasks. Returns the ending if that failed, else None."""
         if self._spec.get("environment") is None and self._spec["kind"] != "rust":
             return None
         from ork.worker.build.preparation import Preparation
@@ -150,7 +161,7 @@ class Shim:
         return ending
 
     def _own_fault(self, error: Exception, log: Log) -> Ending:
-        """A mistake of ours must not leave the task running, nor the scheduler waiting."""
+        """Handle an internal error: end the task and report it, so that the scheduler does not wait."""
         import traceback
 
         text = traceback.format_exc().encode("utf-8", "replace")
@@ -159,7 +170,7 @@ class Shim:
         return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
 
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
-        """Returns when nothing of the attempt is alive and every pipe has been emptied."""
+        """Supervise until no process of the attempt is alive and every pipe is empty."""
         now = time.monotonic()
         deadline = _NEVER if timeout is None else (self._since or now) + timeout
         heard_at, next_beat = awake_seconds(), now + FIRST_BEAT_SECONDS
@@ -168,10 +179,10 @@ class Shim:
         if self._host is not None:
             readers[self._host.descriptor] = self._host.look
             late.append(self._host.descriptor)
-        # Of what has just begun there is nothing to see before something happens.
+        # Nothing needs to be checked right after the start.
         listens_at = (self._since or now) + LISTEN_AFTER_SECONDS if late else _NEVER
         poller = self._poller(readers, late)
-        # What was under way before may have come to its end, and that been noticed.
+        # A process that had started before may already have ended.
         pause = 0.0 if job.is_started else self._pause(now, min(next_beat, listens_at), deadline)
         while True:
             for descriptor, _ in poller.poll(pause):
@@ -218,11 +229,11 @@ class Shim:
         return max(0.0, until - now) * 1000 + 1
 
     def _beat(self, now: float, heard_at: float) -> tuple[float, float]:
-        """Writes a heartbeat, then looks whether the attempt was given up; when it was last written, and the next is due.
+        """Write a heartbeat, then check for a stop request. Returns when the last one was written, and when the next is due.
 
-        In this order: whoever gives an attempt up for lost asks it to stop before reading its status for the last time,
-        so that one of the two sees the other. A task that went unheard for the fence time is ended at once, unless a
-        heartbeat can be written now and nobody has asked it to stop: then it was this machine that stood still.
+        The order matters: a scheduler that gives an attempt up writes the stop request before it reads the status for
+        the last time, so at least one of the two sees the other. A task without heartbeats for the fence time is ended at
+        once, unless a heartbeat can be written now and there is no stop request: then this machine was suspended.
         """
         awake, next_beat = awake_seconds(), now + _RETRY_BEAT_SECONDS
         silent = awake - heard_at
@@ -248,14 +259,14 @@ class Shim:
         self._end(_stopped(str(stop.get("why"))), now, at_once=at_once or stop.get("at_once") is True)
 
     def _judge(self, now: float, timeout: float | None, deadline: float) -> None:
-        """Whether it is time to end the task ourselves."""
+        """End the task if its timeout has passed."""
         if self._signals.terms:
             self._end(_stopped("asked by the scheduler"), now)
         if now >= deadline:
             self._end(_timed_out(timeout), now)
 
     def _end(self, ending: Ending, now: float, *, at_once: bool = False) -> None:
-        """The first reason stands; a later one may only hurry."""
+        """End the task. The first reason is kept; a later one can only shorten the grace time."""
         if self._has_returned and self._ending is None:
             return
         self._ending = self._ending or ending
@@ -264,7 +275,7 @@ class Shim:
 
     def _reap(self, job: Job, now: float) -> None:
         if job.main_status is not None and not processes.has_other_children(job.fork_server):
-            # Whatever it left would have become ours before its end was told: there is nothing to be collected.
+            # Its orphans would have become our children before its end was reported: there are none.
             self._main_status, self._are_all_gone = job.main_status, True
             return
         try:
@@ -275,7 +286,7 @@ class Shim:
                 if pid == self._main:
                     self._main_status, self.is_swift = status, not has_waited(usage)
         except ChildProcessError:
-            # As a subreaper we would have inherited whatever was left.
+            # As a subreaper we would have adopted its orphans.
             self._are_all_gone = self._is_subreaper or not self._descendants()
         if job.main_status is not None:
             self._main_status = job.main_status
@@ -284,7 +295,7 @@ class Shim:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
 
     def _is_done_with(self, job: Job, now: float) -> bool:
-        """Whether its process can stay: not if it is being ended, nor if something else is left of the attempt."""
+        """Whether its process can be reused: not if it is being ended, or if the attempt has other processes left."""
         if self._ending is not None or self._main_status is not None:
             return False
         if job.leaves_nothing or not processes.has_other_children(self._main):
@@ -293,12 +304,12 @@ class Shim:
         return False
 
     def _press(self, now: float, fork_server: int) -> None:
-        """Sends what is left the next signal: gently once, then without mercy until nothing is left."""
+        """Signal the remaining processes: SIGTERM once, then SIGKILL until none is left."""
         if self._kill_at is None:
             return
         if now >= self._kill_at:
             self._is_killing = True
-            # Somebody may have stopped the task fork server: then nobody would ever tell the end.
+            # If the task fork server was stopped, the end would never be reported.
             self._signal_all(_signal.SIGKILL, fork_server if now < self._kill_at + FORK_SERVER_GRACE_SECONDS else 0)
         elif not self._is_asked:
             self._is_asked = True
@@ -308,7 +319,7 @@ class Shim:
         return processes.descendants(b"ORK_ATTEMPT_ID=" + str(self._spec["attempt"]).encode())
 
     def _signal_all(self, number: int, fork_server: int = 0) -> None:
-        # Where processes cannot be listed, their group is the best that can be named.
+        # If processes cannot be listed, signal their group.
         for pid in set(self._descendants()) - {fork_server} or ([-self._main] if self._main else []):
             try:
                 os.kill(pid, number)
@@ -317,7 +328,7 @@ class Shim:
 
 
 def awake_seconds() -> float:
-    """Goes on while the machine sleeps: a task that wakes up with it may have been given up meanwhile."""
+    """A clock that includes time in which the machine was suspended: the attempt may have been given up then."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -333,7 +344,7 @@ def _job_of(kind: str) -> Callable[..., Job]:
 
 
 def _empty(poller: select.poll, readers: dict[int, Callable[[], bool]]) -> None:
-    """Reads what is there, though somebody else may keep an end open."""
+    """Read the available data, although another process may keep the write end open."""
     for _ in range(_MOST_READS):
         ready = [descriptor for descriptor, _ in poller.poll(0) if descriptor in readers]
         if not ready:

@@ -1,4 +1,4 @@
-"""Writes the documents of an attempt whose program knows nothing of Ork, in the place of a worker.
+"""Writes the documents of an attempt whose program does not use Ork, in place of a worker.
 
 An executor that acts for such a program (a plain container) uses one `StandIn` for each attempt: read the spec, claim the gate
 with `win_gate` before anything is started, `beat` while it runs, `write_log`, and `finish`. Documents are signed as a worker's
@@ -11,12 +11,11 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects.calls import Calls
+from ork.objects.calls import DocumentCalls
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.portable import files_for
-from ork.worker.call.bindings import Bindings, InputError
-from ork.worker.call.environment import task_environment
+from ork.worker.call.environment import Bindings, InputError, task_environment
 from ork.worker.supervise.command import input_text
 from ork.worker.supervise.process import log_tail
 
@@ -38,11 +37,11 @@ class StandIn:
         self._secret = attempt.token_hash
         self._attempt = str(attempt.key)
         self._claim: tuple[dict[str, Any], bytes] | None = None
-        self.calls = Calls(objects)
+        self.calls = DocumentCalls(objects)
         self.mask: Mask | None = None
 
     def spec(self) -> dict[str, Any] | None:
-        """What the scheduler wrote down for it; None before that."""
+        """The attempt's spec; None before it is written."""
         data = self._objects.read_spec(self._attempt)
         return None if data is None else self._opened(data, SPEC_LIMIT)
 
@@ -52,8 +51,8 @@ class StandIn:
         return self._one(self._objects.read_gates([self._attempt]))
 
     def win_gate(self, facts: Mapping[str, Any]) -> bool:
-        """True for one caller only, for ever: it may start the attempt, and nobody else may. May be called again with the
-        same facts after an error: the document is the same, and so it is known whether it had won."""
+        """True for exactly one caller, which may then start the attempt. After an error it can be called again with the same
+        facts: the document is the same, so the result is correct."""
         if self._claim is None or self._claim[0] != facts:
             self._claim = dict(facts), self._gate_of(facts)
         return self._objects.claim_gate(self._attempt, self._claim[1])
@@ -92,8 +91,8 @@ class StandIn:
         return data
 
     def files(self, spec: dict[str, Any]) -> dict[str, bytes]:
-        """The spec itself and every value it points at, as files of an object store: all that a worker in a place of its
-        own needs."""
+        """The spec itself and every value it points at, as files of an object store: all that a worker on another
+        machine needs."""
         return files_for(self._objects, self._attempt, spec)
 
     # ── what comes out ───────────────────────────────────────────────────────────────────────────
@@ -116,7 +115,7 @@ class StandIn:
         self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **told})
 
     def pass_on(self, told: bytes, output: bytes | None) -> bool:
-        """The last word of a worker in a place of its own, in ours; False if it is not the attempt's own last word."""
+        """Store the terminal status of a worker that ran elsewhere. False if it is not a terminal status of this attempt."""
         try:
             status = open_signed(told, self._secret)
         except DocumentError:
@@ -129,7 +128,7 @@ class StandIn:
         return True
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
-        """Where the output is now; DocumentError if it is not JSON as it must be."""
+        """Store the output. Returns its place for `finish`. DocumentError if it is not valid JSON."""
         text = dumps(strict_json(data, max_size=spec["output_limit"]))
         if spec.get("output_type") is not None:
             from ork.worker.call.declared import wrong_output
@@ -142,14 +141,14 @@ class StandIn:
         return {"object": self._objects.put_output(self._attempt, text.encode()), "size": len(text)}
 
     def note(self, text: str) -> None:
-        """A line of our own in the log."""
+        """Write a line of Ork itself to the log."""
         self._objects.append_log(self._attempt, f"ork: {text}\n".encode())
 
     def log_size(self) -> int:
         return self._objects.log_size(self._attempt) or 0
 
     def write_log(self, start: int, data: bytes) -> None:
-        """These are the log's bytes from `start` on."""
+        """Write the log's bytes from `start` on."""
         self._objects.write_log(self._attempt, start, data)
 
     def log_tail(self) -> list[str]:
@@ -167,7 +166,8 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **words,
         }
-        self._objects.put_status(self._attempt, sign(document, self._secret))
+        put = self._objects.put_last_status if words["state"] in _ENDS else self._objects.put_status
+        put(self._attempt, sign(document, self._secret))
 
     def _one(self, found: Sequence[Found]) -> dict[str, Any] | None:
         (data,) = found
@@ -186,8 +186,8 @@ class StandIn:
 
 
 def is_left_over(objects: AttemptDocuments, attempt: str) -> bool:
-    """Whether an attempt's last word is written, so that its container holds nothing any more. Of one that nothing is
-    known of here, which may be somebody else's: False."""
+    """Whether the attempt's terminal status is written, so that its container can be removed. False for an attempt without
+    documents here, which may belong to another installation."""
     try:
         (data,) = objects.read_statuses([attempt])
         return isinstance(data, bytes) and strict_json(data, max_size=len(data))["state"] in _ENDS

@@ -7,7 +7,7 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.documents import utc_text
 from ork.objects.json_text import dumps
-from ork.worker.call.storing import put_patiently
+from ork.worker.call.results import put_patiently
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Ending:
     """How an attempt ended. `output` is {"inline": text}, {"object": key, "size": n} or None.
 
-    One that is "deferred" has not ended: `jobs` will finish it, and only its worker is done.
+    With the state "deferred" only the worker has ended: `jobs` will finish the attempt.
     """
 
     __slots__ = ("exit_code", "failure", "jobs", "metrics", "output", "state")
@@ -45,7 +45,7 @@ class Ending:
 
 
 def returned(outcome: dict[str, Any]) -> Ending:
-    """Of a call of a function."""
+    """The ending for the reply of a function call."""
     failure, jobs, metrics = outcome.get("failure"), outcome.get("jobs"), outcome.get("metrics")
     if failure is not None:
         return Ending("failed", exit_code=outcome["exit_code"], failure=failure, metrics=metrics)
@@ -59,7 +59,7 @@ def failed(kind: str, message: str, detail: dict[str, Any] | None = None, *, exi
 
 
 def only_word(attempt: str, started_at: str, ending: Ending) -> str:
-    """Of an attempt that has said nothing before; to be signed."""
+    """The only status of an attempt without earlier ones, unsigned."""
     return dumps(_words(attempt, 1, ending.state, started_at, ending))
 
 
@@ -84,12 +84,12 @@ def _words(attempt: str, number: int, state: str, started_at: str, ending: Endin
 
 
 class StatusWriter:
-    """`tell` is how others learn that there is something to see, whether it is the end, and what was written; without
-    one, by the address in the spec. `began_at` if the attempt began before now."""
+    """`tell` reports each status: whether it is the end, and its bytes. The default is a datagram to the address in the
+    spec. `began_at` is the time of an earlier start."""
 
     _seq = 0
     _versions = 0  # that have been written
-    is_preparing = False  # what the task needs is being built: its own time has not begun
+    is_preparing = False  # its environment is being built, so its timeout has not started
 
     def __init__(
         self,
@@ -108,33 +108,30 @@ class StatusWriter:
         self._started_at = began_at or utc_text(time.time_ns())
 
     def beat(self) -> None:
-        """Says running, with the next number; ObjectsError if it cannot be written."""
+        """Write the status `running` with the next number. ObjectsError if it cannot be written."""
         self._seq += 1
         document = self._document("running", None)
-        self._put(document)
+        # We are its only writer, so we know whether one exists.
+        self._objects.put_status(self._attempt, document, self._versions)
+        self._versions += 1
         if self._seq == 1:
             self._tell(False, document)
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
-        """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
+        """Write the terminal status. While the disk is full it is retried for long, unless the worker is asked to end."""
         self._seq += 1
         document = self._document(ending.state, ending)
         try:
-            self._put(document)
+            self._objects.put_last_status(self._attempt, document, self._versions)
             is_written = True
         except ObjectsError:
-            is_written = put_patiently(lambda: self._objects.put_status(self._attempt, document), is_told_to_go)
+            is_written = put_patiently(lambda: self._objects.put_last_status(self._attempt, document), is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.supervise.wake import wake
 
             wake(self._wake_url, self._attempt, self._signer.token_hash)
         return is_written
-
-    def _put(self, document: bytes) -> None:
-        """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
-        self._objects.put_status(self._attempt, document, self._versions)
-        self._versions += 1
 
     def _document(self, state: str, ending: Ending | None) -> bytes:
         document = _words(self._attempt, self._seq, state, self._started_at, ending)
@@ -143,7 +140,7 @@ class StatusWriter:
         return self._signer.sign(dumps(document))
 
     def _send_news(self, _is_over: bool, _document: bytes) -> None:
-        """A hint for a scheduler on this machine; whether anybody listens does not matter."""
+        """Send a hint to a scheduler on this machine. It does not matter whether one receives it."""
         if not self._news:
             return
         import _socket

@@ -1,7 +1,7 @@
 """Running the user's process as another user than the worker's (`task_user`).
 
-The worker stays what it is: it alone reaches the attempt's documents. What the task needs of them is copied into a folder
-that belongs to the task's user, and what the task leaves there is taken out again, never through a link.
+The worker keeps its user, and only the worker can access the attempt's documents. Inputs are copied into a folder
+that belongs to the task's user; outputs are copied from there, without following links.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BUILDS = "/var/tmp/ork-tasks-"
 
 
 class TaskUser:
-    """By name or number; TaskUserError if there is none of that name."""
+    """A user by name or number. TaskUserError if there is no such user."""
 
     def __init__(self, name: str) -> None:
         import pwd
@@ -51,8 +51,8 @@ class TaskUser:
         return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
 
     def become(self, keep: Collection[int] = ()) -> None:
-        """This process belongs to that user from now on, for good, and has nothing open but its standard streams and
-        what it is to `keep`. OSError if the system does not allow it."""
+        """Change the user of this process permanently, and close all descriptors except the standard streams and `keep`.
+        OSError if the system does not allow it."""
         parent = os.getppid()
         drop_capabilities = _capabilities_dropper()
         os.environ.update(self.variables())
@@ -65,12 +65,12 @@ class TaskUser:
         drop_capabilities()
         processes.prctl(_PR_SET_NO_NEW_PRIVS, 1)
         processes.prctl(_PR_SET_DUMPABLE, 1)  # else it could not open its own /dev/stdout
-        processes.die_with_parent(parent)  # forgotten by the system when a process changes its user
+        processes.die_with_parent(parent)  # the system resets this when a process changes its user
         if os.getresuid() != (self.uid,) * 3 or os.getresgid() != (self.gid,) * 3:
             os._exit(1)
 
     def _own_pipe(self, descriptor: int) -> None:
-        """So that it can be opened by name, as `echo > /dev/stderr` does."""
+        """Let the user open the pipe by name, as `echo > /dev/stderr` does."""
         try:
             if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
                 os.fchown(descriptor, self.uid, self.gid)
@@ -78,8 +78,8 @@ class TaskUser:
             return
 
     def builds(self) -> str:
-        """Where environments and programs of its tasks are built: shelves of its own in a folder of ours, so that it
-        cannot put something else in their place. TaskUserError if somebody else has the folder."""
+        """The folder in which environments and programs of its tasks are built. Its parent folder is ours, so that the user
+        cannot replace it. TaskUserError if the folder belongs to another user."""
         folder = f"{BUILDS}{self.uid}"
         _make_folder(folder, 0o755, os.getuid(), os.getgid())
         for shelf in SHELVES:
@@ -97,12 +97,12 @@ def _make_folder(path: str, mode: int, uid: int, gid: int) -> None:
         raise TaskUserError(f"cannot make {path}: {error.strerror}") from None
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid:
-        raise TaskUserError(f"{path} belongs to somebody else: remove it")
+        raise TaskUserError(f"{path} belongs to another user: remove it")
 
 
 class Exchange:
-    """A folder between the worker and the task's user. It is the worker's alone while it is filled, so that nobody can
-    lead the worker elsewhere by a link; then it is handed over."""
+    """A folder for exchanging files with the task's user. It belongs to the worker while the worker fills it, so that no link
+    can redirect the worker's writes; then it is handed over."""
 
     def __init__(self, user: TaskUser) -> None:
         from tempfile import mkdtemp
@@ -120,13 +120,13 @@ class Exchange:
         return copies
 
     def hand_over(self) -> None:
-        """It and all in it are the task's user's from now on. The folder itself comes last."""
+        """Give the folder and its content to the task's user; the folder itself last."""
         for folder, _, files in os.walk(self.folder, topdown=False):
             for path in (*(os.path.join(folder, name) for name in files), folder):
                 os.chown(path, self._user.uid, self._user.gid, follow_symlinks=False)
 
     def take_output(self, target: AttemptDocuments, attempt: str, limit: int) -> int | None:
-        """Puts the large output of a function where it belongs; its size, or None if there is none."""
+        """Store a function's large output. Returns its size, or None if there is none."""
         data = self.read(f"objects/{output_file(attempt)}", limit)
         if data is None:
             return None
@@ -134,8 +134,8 @@ class Exchange:
         return len(data)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """What the task left there; None if it left nothing. OSError if it is larger than the limit, or no plain file of
-        its own: a link, say, that would have us read what only we may read."""
+        """A file that the task wrote; None if there is none. OSError if it is larger than the limit, or not a regular file of
+        the task's user: a link could point to a file that only the worker may read."""
         descriptor = self._open(path.split("/"))
         if descriptor is None:
             return None
@@ -149,7 +149,7 @@ class Exchange:
         return data
 
     def _open(self, parts: list[str]) -> int | None:
-        """Step by step, following no link: every part of the way is the task's to change."""
+        """Open a path step by step without following links, because the task can change every part of it."""
         above = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             for part in parts[:-1]:
@@ -166,13 +166,13 @@ class Exchange:
     def remove(self) -> None:
         import shutil
 
-        with suppress(OSError):  # ours again: in a folder such as /tmp only the owner may remove it
+        with suppress(OSError):  # in a folder such as /tmp only the owner may remove it
             os.chown(self.folder, os.getuid(), -1, follow_symlinks=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def user_of(spec: dict[str, Any]) -> TaskUser | None:
-    """The user of the spec's task; None where it runs as the worker does. TaskUserError if there is no such user."""
+    """The user of the spec's task; None if it runs as the worker's user. TaskUserError if there is no such user."""
     name = spec.get("task_user")
     if name is None or spec.get("container") is not None:
         return None
@@ -181,7 +181,7 @@ def user_of(spec: dict[str, Any]) -> TaskUser | None:
 
 
 def _close_all_but(keep: Collection[int]) -> None:
-    """What the worker has open (its log, documents, sockets) is no business of the task."""
+    """Close the worker's files and sockets, which the task must not use."""
     for name in os.listdir("/proc/self/fd"):
         descriptor = int(name)
         if descriptor < _FIRST_OTHER or descriptor in keep:
@@ -191,8 +191,8 @@ def _close_all_but(keep: Collection[int]) -> None:
 
 
 def _capabilities_dropper() -> Callable[[], None]:
-    """A process that was not root keeps its capabilities when it changes its user. What is needed to drop them is loaded
-    before: the interpreter's files may be out of the user's reach."""
+    """Returns a function that drops all capabilities: a process that was not root keeps them when it changes its user. Its
+    modules are imported now, because the user may not be able to read the interpreter's files."""
     import ctypes
 
     processes.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)

@@ -1,4 +1,4 @@
-"""Wakes a control plane that may be asleep: its look-out is a URL, and a call that fails costs nothing but the call."""
+"""Calls `wake_url` when a task has ended, to start a tick. A failed call is harmless."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def wake(url: str, attempt: str, secret: str) -> bool:
-    """Whether somebody took it. It carries a proof made with the attempt's own key, and no credential.
+    """Whether the call succeeded. It contains a proof made with the attempt's key, and no credential.
 
-    Only https, or this machine itself: nobody on the way learns which runs there are.
+    Only https is used, or http on this machine, so that run ids are not disclosed.
     """
     from http.client import HTTPConnection, HTTPException, HTTPSConnection
     from urllib.parse import urlsplit

@@ -1,15 +1,23 @@
-"""What the worker asks of the operating system: its own identity, its descendants, and to outlive no parent."""
+"""What the worker asks of the operating system: its own identity, its descendants, to outlive no parent, whether it waited.
+
+The processes of an attempt are found by a tag: the variable ORK_ATTEMPT_ID in the environment that /proc shows, which is the one
+that a program was started with. The fork server is started with room in that variable, so that each process forked from it can
+write its own tag in place; what it forks has the same tag.
+"""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import os
+import time
 from os import getppid
+from resource import RUSAGE_SELF, getrusage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
@@ -18,7 +26,7 @@ _PIECE = 4096
 
 
 def own_process() -> dict[str, Any]:
-    """Host, pid, start time, boot id and pid namespace: together they name this process for ever (null where unknown)."""
+    """Host, pid, start time, boot id and pid namespace, which together identify this process for ever. Unknown ones are null."""
     global _system
     if _system is None:
         _system = _this_system()
@@ -34,7 +42,7 @@ def own_process() -> dict[str, Any]:
 
 
 def _this_system() -> tuple[str | None, int | None]:
-    """Boot id and pid namespace: the same for all that are forked from this process."""
+    """Boot id and pid namespace, which are the same in all forked processes."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().decode().strip(), os.stat("/proc/self/ns/pid").st_ino
@@ -42,21 +50,15 @@ def _this_system() -> tuple[str | None, int | None]:
         return None, None
 
 
-def start_time_of(pid: int) -> int | None:
-    """With the pid it names a process for ever, until the next boot; None if there is no such process."""
-    fields = _stat_fields(str(pid))
-    return int(fields[19]) if fields else None
-
-
 def become_subreaper() -> bool:
-    """True: whatever a descendant leaves behind becomes our child, so that `wait` tells when all of it is gone."""
+    """Adopt orphaned descendants, so that `wait` shows when all of them have ended. True if the system supports it."""
     if not _is_subreaper:
         set_subreaper(True)
     return _is_subreaper
 
 
 def set_subreaper(wanted: bool) -> bool:
-    """Whether it was one before."""
+    """Set or clear the attribute, and return its former value."""
     global _is_subreaper
     before = _is_subreaper
     if wanted != before and prctl(_PR_SET_CHILD_SUBREAPER, int(wanted)):
@@ -65,15 +67,24 @@ def set_subreaper(wanted: bool) -> bool:
 
 
 def die_with_parent(parent: int) -> None:
-    """The calling process is killed when its parent dies, and at once if that has happened already."""
+    """Have this process killed when its parent dies. It exits at once if the parent is already dead."""
     prctl(*DEATH_WITH_PARENT[:2])
     if getppid() != parent:
         os._exit(1)
 
 
+def has_children() -> bool:
+    """True if this process has a child, or had one that nobody waited for."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def has_other_children(known: int) -> bool:
-    """Whether this process has children, adopted ones and those that nobody has waited for included, beside that one; no
-    where the system does not tell."""
+    """True if this process has other children than `known`, including adopted ones and zombies. False where the system does not
+    show them."""
     global _children
     me = os.getpid()
     try:
@@ -87,7 +98,7 @@ def has_other_children(known: int) -> bool:
 
 
 def descendants(marker: bytes) -> list[int]:
-    """Living processes below this one, or that carry the marker in their environment."""
+    """Living descendants of this process, and processes that have the marker in their environment."""
     parents: dict[int, int] = {}
     marked = []
     me = os.getpid()
@@ -147,8 +158,8 @@ def _environment(name: str) -> list[bytes]:
 
 
 def call_of(name: str) -> tuple[Callable[[int, tuple[int, ...]], int], int]:
-    """Calls what is at an address, and the address of a function of the system's library; where that cannot be done, two
-    that do nothing."""
+    """A function that calls an address, and the address of a function of the C library. Both do nothing where that is
+    impossible."""
     try:
         # `ctypes` itself takes several times as long to import as these three calls.
         import _ctypes
@@ -166,17 +177,17 @@ def prctl(option: int, argument: int) -> bool:
 
 
 descriptors: set[int] = set()
-"""That are kept open in this process: not for the user's."""
-# The process, and the descriptor that tells of its children. Kept open: to open it is most of what it costs to ask.
+"""Descriptors that stay open in this process, and must be closed in processes of tasks."""
+# The process, and the descriptor that lists its children. It is kept open, because opening it takes longest.
 _children: tuple[int, int] | None = None
 _system: tuple[str | None, int | None] | None = None
 _call: Callable[[int, tuple[int, ...]], int]
 _prctl_at: int | None = None
-_is_subreaper = False  # this process; one that is forked from it is none, and does not ask
+_is_subreaper = False  # this process; a forked process does not inherit it and does not ask
 
 
 class Signals:
-    """From when it is made, SIGTERM is counted instead of ending the process, and `wake` is readable after either."""
+    """Counts SIGTERM instead of ending the process. `wake` is readable after SIGTERM or SIGCHLD."""
 
     def __init__(self) -> None:
         self.terms = 0
@@ -190,7 +201,7 @@ class Signals:
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
 
     def quiet(self) -> None:
-        """Takes notice of what came; `wake` is readable again after the next."""
+        """Empty `wake`; it is readable again after the next signal."""
         try:
             os.read(self.wake, 4096)
         except BlockingIOError:
@@ -198,3 +209,60 @@ class Signals:
 
     def _on_term(self, _number: int, _frame: object) -> None:
         self.terms += 1
+
+
+VARIABLE = "ORK_ATTEMPT_ID"
+SEVERAL = b"*"  # a worker with several attempts; its shared process has the tag of the current one
+_ENV_START = 47  # in /proc/self/stat, counted from the state on
+
+
+class AttemptTag:
+    """The tag in this process's memory. OSError or ValueError if it was started without one."""
+
+    def __init__(self) -> None:
+        name = f"{VARIABLE}=".encode()
+        with open("/proc/self/environ", "rb") as file:
+            environment = b"\0" + file.read()
+        at = environment.index(b"\0" + name)  # an offset in the environment, because of the NUL in front
+        with open("/proc/self/stat", "rb") as file:
+            start = int(file.read().rpartition(b")")[2].split()[_ENV_START])
+        self._address = start + at + len(name)
+        self._room = environment.index(b"\0", at + 1) - at - 1 - len(name)
+        # Written at once, because some systems forbid it.
+        self.write(b"-" * self._room)
+
+    def write(self, attempt: bytes) -> None:
+        if len(attempt) > self._room:
+            raise ValueError(f"there is no room for {attempt!r}")
+        memory = os.open("/proc/self/mem", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.pwrite(memory, attempt.ljust(self._room, b"\0"), self._address)
+        finally:
+            os.close(memory)
+
+
+AT_ONCE_SECONDS = 0.00005
+
+
+def times_waited() -> int:
+    """Number of voluntary context switches of this process."""
+    return getrusage(RUSAGE_SELF).ru_nvcsw
+
+
+class Waits:
+    """Waits of a process that makes one call after the other. Tasks that never wait gain nothing from more workers than
+    processors."""
+
+    def __init__(self) -> None:
+        self._seen = times_waited()
+
+    def none_since(self, begun: float) -> bool:
+        """True if the call since `begun` did not wait. Must be called after every call; very short calls count as not waiting."""
+        if time.monotonic() - begun < AT_ONCE_SECONDS:
+            return True
+        before, self._seen = self._seen, times_waited()
+        return self._seen == before
+
+    def forget(self) -> None:
+        """Ignore waits until now."""
+        self._seen = times_waited()

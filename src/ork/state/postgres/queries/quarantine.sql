@@ -30,7 +30,7 @@ UPDATE ork.commands SET done_at = $2 WHERE id = $1;
 
 -- name: active_attempts
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM ork.attempts WHERE run_id = $1 AND active ORDER BY ordinal, idx, number;
 
 -- name: free_slots

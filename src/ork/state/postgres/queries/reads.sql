@@ -16,6 +16,7 @@ SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
            r.epoch, r.changed
     FROM ork.runs AS r
     WHERE r.status = wanted.status AND (r.created_at, r.id) < (coalesce($2::timestamptz, 'infinity'), $3)
+      AND r.created_at >= coalesce($5::timestamptz, '-infinity')
     ORDER BY r.created_at DESC, r.id DESC
     LIMIT $4) AS found
 ORDER BY found.created_at DESC, found.id DESC
@@ -27,8 +28,9 @@ SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
            r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
            r.epoch, r.changed
     FROM ork.runs AS r
-    WHERE r.workflow = $5 AND r.status = wanted.status
+    WHERE r.workflow = $6 AND r.status = wanted.status
       AND (r.created_at, r.id) < (coalesce($2::timestamptz, 'infinity'), $3)
+      AND r.created_at >= coalesce($5::timestamptz, '-infinity')
     ORDER BY r.created_at DESC, r.id DESC
     LIMIT $4) AS found
 ORDER BY found.created_at DESC, found.id DESC
@@ -47,6 +49,7 @@ CROSS JOIN LATERAL (
     WHERE r.status > coalesce(gap.low, '') AND (gap.high IS NULL OR r.status < gap.high)
       AND ($4::text IS NULL OR r.workflow = $4)
       AND (r.created_at, r.id) < (coalesce($1::timestamptz, 'infinity'), $2)
+      AND r.created_at >= coalesce($6::timestamptz, '-infinity')
     LIMIT $3) AS found
 ORDER BY found.created_at DESC, found.id DESC
 LIMIT $3;
@@ -93,19 +96,22 @@ LIMIT $6;
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM ork.attempts
 WHERE run_id = $1 AND ordinal BETWEEN $2 AND $3 AND ($4::integer IS NULL OR idx = $4)
 ORDER BY ordinal, idx, number;
 
 -- name: page_of_attempts
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM ork.attempts
 WHERE run_id = $1 AND (ordinal, idx, number) > ($2::integer, $3::integer, $4::integer)
   AND ordinal BETWEEN $5 AND $6 AND ($7::integer IS NULL OR idx = $7)
 ORDER BY ordinal, idx, number
 LIMIT $8;
+
+-- name: over_budget_at
+SELECT raised_at FROM ork.alerts WHERE run_id = $1 AND run_id IS NOT NULL AND kind = 'budget' ORDER BY id DESC LIMIT 1;
 
 -- name: alerts_of_run
 SELECT task, idx, failure FROM ork.alerts WHERE run_id = $1 AND run_id IS NOT NULL AND kind IN ('task', 'run') ORDER BY id;
@@ -140,3 +146,33 @@ ORDER BY changed, id;
 
 -- name: has_later_changes
 SELECT EXISTS (SELECT 1 FROM ork.runs WHERE changed > $1);
+
+-- name: count_tasks
+SELECT min(name), idx >= 0, status, count(*) FROM ork.tasks
+WHERE run_id = $1
+GROUP BY ordinal, idx >= 0, status
+ORDER BY ordinal, idx >= 0, status COLLATE "C";
+
+-- name: page_of_times
+SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM ork.tasks
+WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer) AND ($4::boolean OR idx < 0)
+ORDER BY ordinal, idx
+LIMIT $5;
+
+-- name: page_of_changed_times
+SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal
+FROM (SELECT DISTINCT n.ordinal, n.idx
+      FROM ork.task_changes AS c CROSS JOIN LATERAL unnest(c.ordinals, c.idxs) AS n (ordinal, idx)
+      WHERE c.run_id = $1 AND c.changed > $6) AS written
+    JOIN ork.tasks USING (ordinal, idx)
+WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer) AND ($4::boolean OR idx < 0)
+ORDER BY ordinal, idx
+LIMIT $5;
+
+-- name: earlier_times
+-- Looked up by the tasks' keys: a page without retries costs nothing.
+SELECT a.name, a.idx, a.status, a.number, a.dispatched_at, a.started_at, a.finished_at
+FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[]) AS wanted (ordinal, idx, first, before)
+    JOIN ork.attempts AS a ON a.run_id = $1 AND a.ordinal = wanted.ordinal AND a.idx = wanted.idx
+        AND a.number >= wanted.first AND a.number < wanted.before
+ORDER BY a.ordinal, a.idx, a.number;

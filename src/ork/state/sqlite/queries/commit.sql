@@ -89,6 +89,10 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     dispatched_at = excluded.dispatched_at, started_at = NULL, finished_at = NULL, exit_code = NULL, failure = NULL,
     closing = NULL, closing_since = NULL, seq = 0, seen_at = NULL, waits_for = NULL, is_waiting = 0;
 
+-- name: place_in_group
+UPDATE attempts SET group_id = ?, group_index = ?, parallelism = ?
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
+
 -- name: start_attempt
 UPDATE attempts SET
     status = 'running', started_at = ?, seen_at = ?, pool = ?, seq = ?,
@@ -126,10 +130,12 @@ SELECT name, slots FROM limits ORDER BY name;
 -- name: count_active
 -- A walk over the index of active attempts: it costs what is active now. Counted for each run first, which is the order
 -- of the index, so that few rows are left to be sorted.
+-- A group holds as many slots as its attempts run at the same time, or fewer when fewer are left.
 SELECT executor, pool, sum(number) FROM (
-    SELECT executor, pool, count(*) AS number FROM attempts INDEXED BY attempts_active
+    SELECT executor, pool, coalesce(min(parallelism, count(*)), count(*)) AS number
+    FROM attempts INDEXED BY attempts_active
     WHERE status IN ('dispatched', 'running') AND is_waiting = 0
-    GROUP BY run_id, executor, pool)
+    GROUP BY run_id, executor, pool, group_id, parallelism)
 GROUP BY executor, pool;
 
 -- name: list_rates

@@ -98,7 +98,7 @@ ORDER BY c.id;
 -- The attempts a new owner must look after.
 SELECT a.run_id, a.name, a.idx, a.number, a.status, a.executor, a.pool, a.external_name, a.token_hash,
        a.dispatched_at, a.started_at, a.finished_at, a.exit_code, a.failure, a.closing, a.closing_since, a.seq, a.seen_at,
-       a.waits_for
+       a.waits_for, a.group_id, a.group_index, a.parallelism
 FROM tasks AS t CROSS JOIN attempts AS a
     ON a.run_id = t.run_id AND a.ordinal = t.ordinal AND a.idx = t.idx AND a.number = t.attempt
 WHERE t.run_id = :run AND t.status IN ('dispatched', 'running')
@@ -112,6 +112,9 @@ ORDER BY s.started_at, s.id;
 
 -- name: get_starter
 SELECT started_by FROM runs WHERE id = :run;
+
+-- name: get_key
+SELECT key FROM runs WHERE id = :run;
 
 -- name: get_owner
 SELECT owner FROM runs WHERE id = :run;

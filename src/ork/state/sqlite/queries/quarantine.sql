@@ -25,7 +25,7 @@ UPDATE commands SET done_at = :now WHERE run_id = :run AND done_at IS NULL;
 
 -- name: active_attempts
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM attempts WHERE run_id = :run AND status IN ('dispatched', 'running') ORDER BY ordinal, idx, number;
 
 -- name: free_slots

@@ -10,13 +10,13 @@ SELECT id FROM runs WHERE id >= :prefix AND id < :prefix || char(0x10FFFF) ORDER
 
 -- name: list_runs_by_status
 SELECT created_at, id FROM runs
-WHERE status = :status AND (created_at, id) < (:before, :before_id)
+WHERE status = :status AND (created_at, id) < (:before, :before_id) AND created_at >= :after
 ORDER BY created_at DESC, id DESC
 LIMIT :limit;
 
 -- name: list_runs_by_workflow
 SELECT created_at, id FROM runs
-WHERE workflow = :workflow AND status = :status AND (created_at, id) < (:before, :before_id)
+WHERE workflow = :workflow AND status = :status AND (created_at, id) < (:before, :before_id) AND created_at >= :after
 ORDER BY created_at DESC, id DESC
 LIMIT :limit;
 
@@ -26,7 +26,7 @@ SELECT created_at, id FROM runs
 WHERE (status < 'cancelled' OR (status > 'cancelled' AND status < 'failed') OR (status > 'failed' AND status < 'paused')
        OR (status > 'paused' AND status < 'pending') OR (status > 'pending' AND status < 'running')
        OR (status > 'running' AND status < 'success') OR status > 'success')
-  AND (:workflow IS NULL OR workflow = :workflow) AND (created_at, id) < (:before, :before_id)
+  AND (:workflow IS NULL OR workflow = :workflow) AND (created_at, id) < (:before, :before_id) AND created_at >= :after
 ORDER BY created_at DESC, id DESC
 LIMIT :limit;
 
@@ -72,19 +72,22 @@ LIMIT :limit;
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM attempts
 WHERE run_id = :run AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
 ORDER BY ordinal, idx, number;
 
 -- name: page_of_attempts
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for, group_id, group_index, parallelism
 FROM attempts
 WHERE run_id = :run AND (ordinal, idx, number) > (:after, :after_idx, :after_number)
   AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
 ORDER BY ordinal, idx, number
 LIMIT :limit;
+
+-- name: over_budget_at
+SELECT raised_at FROM alerts WHERE run_id = :run AND kind = 'budget' ORDER BY id DESC LIMIT 1;
 
 -- name: alerts_of_run
 SELECT task, idx, failure FROM alerts WHERE run_id = :run AND kind IN ('task', 'run') ORDER BY id;
@@ -114,3 +117,29 @@ SELECT id, changed FROM runs
 WHERE changed > :mark AND changed <= (
     SELECT max(changed) FROM (SELECT changed FROM runs WHERE changed > :mark ORDER BY changed LIMIT :limit))
 ORDER BY changed, id;
+
+-- name: count_tasks
+SELECT min(name), idx >= 0, status, count(*) FROM tasks
+WHERE run_id = :run
+GROUP BY ordinal, idx >= 0, status
+ORDER BY ordinal, idx >= 0, status;
+
+-- name: page_of_times
+SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks
+WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
+ORDER BY ordinal, idx
+LIMIT :limit;
+
+-- name: page_of_changed_times
+SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks INDEXED BY tasks_changed
+WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
+ORDER BY ordinal, idx
+LIMIT :limit;
+
+-- name: earlier_times
+-- Looked up by the tasks' keys: a page without retries costs nothing.
+SELECT name, idx, status, number, dispatched_at, started_at, finished_at
+FROM json_each(:tasks) AS wanted
+    JOIN attempts ON run_id = :run AND ordinal = wanted.value ->> 0 AND idx = wanted.value ->> 1
+        AND number >= wanted.value ->> 2 AND number < wanted.value ->> 3
+ORDER BY ordinal, idx, number;

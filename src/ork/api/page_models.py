@@ -1,0 +1,258 @@
+"""The responses of reads that are made for pages: large runs, many runs, and logs. See `ork.api.models`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ork.api.models import Failure, ProblemDetails, Response, Run, Task
+from ork.model.run import RunStatus
+from ork.model.task import TaskStatus
+from ork.model.workflow import Trigger
+
+
+class TaskCounts(Response):
+    """`status` is null before the run has started; `instances` counts the instances of a fan-out by status."""
+
+    name: str
+    status: TaskStatus | None
+    instances: dict[TaskStatus, int] | None
+
+
+class TaskFailure(Response):
+    name: str
+    index: int | None
+    attempt: int
+    failure: Failure | None
+    exit_code: int | None
+    finished_at: datetime | None
+
+
+class Progress(Response):
+    """Tasks that have ended, of all; a fan-out counts as its instances."""
+
+    done: int
+    total: int
+
+
+class Estimate(Response):
+    """From the last `runs` successful runs of the workflow, which took `median` seconds."""
+
+    seconds_left: float
+    median: float | None
+    runs: int
+
+
+class CriticalStep(Response):
+    """A task that decided when the run ended. `waited`: seconds between the step before and its start. `saves`: by how
+    many seconds what comes after it could have started earlier without it."""
+
+    name: str
+    started_at: datetime
+    finished_at: datetime
+    seconds: float
+    waited: float
+    saves: float
+
+
+class RunSummary(Response):
+    """`failures` has at most 20 tasks; `critical_path` is empty until the run has ended."""
+
+    run: Run
+    mark: str
+    counts: dict[TaskStatus, int]
+    tasks: list[TaskCounts]
+    failures: list[TaskFailure]
+    more_failures: bool
+    progress: Progress
+    estimate: Estimate | None
+    critical_path: list[CriticalStep]
+
+
+class RunEvent(Response):
+    """The data of an event `run`: with its changed tasks, of which `more` may exist, or with the number of tasks in each
+    status."""
+
+    run: Run
+    tasks: list[Task] | None = None
+    more: bool | None = None
+    counts: dict[TaskStatus, int] | None = None
+
+
+class TaskColumns(Response):
+    """Columns of equal length. `task` and `status` are places in `names` and `statuses`; times are milliseconds: `queued`
+    from the run's start to the dispatch, `wait` from there to the task's start, `ran` from there to its end."""
+
+    task: list[int]
+    index: list[int | None]
+    status: list[int]
+    attempt: list[int]
+    queued: list[int | None]
+    wait: list[int | None]
+    ran: list[int | None]
+
+
+class RunColumns(Response):
+    """`start` is in milliseconds since 1970. `names` are the workflow's tasks in its order. A fan-out has a row of its own, without index, before those of its instances. `earlier` has up to 20 attempts of each of these tasks
+    that ended before its current one. `mark` is the next `since`."""
+
+    run: str
+    status: RunStatus
+    start: int
+    mark: str
+    names: list[str]
+    statuses: list[str]
+    tasks: TaskColumns
+    earlier: TaskColumns
+
+
+class RunMark(Response):
+    """A run as one mark on a page. `seconds` from its start to its end."""
+
+    id: str
+    status: RunStatus
+    trigger: Trigger
+    created_at: datetime
+    scheduled_for: datetime | None
+    seconds: float | None
+
+
+class GridCell(Response):
+    """A task in a run; of a fan-out, how many `instances` it has and how many of them `failed`."""
+
+    status: TaskStatus
+    instances: int
+    failed: int
+
+
+class GridRun(RunMark):
+    """`cells` has one entry for each of the grid's `tasks`; null if the run does not have the task."""
+
+    version: str
+    cells: list[GridCell | None]
+
+
+class WorkflowGrid(Response):
+    tasks: list[str]
+    runs: list[GridRun]
+
+
+class Spread(Response):
+    """Seconds of `count` runs or tasks that succeeded. `change` is 0.1 if `p50` is 10 % more than `p50_before`."""
+
+    count: int
+    p50: float | None
+    p95: float | None
+    p50_before: float | None
+    change: float | None
+
+
+class TaskSpread(Spread):
+    name: str
+
+
+class WorkflowDurations(Response):
+    """From up to 50 successful runs of the last week, and of the week before."""
+
+    runs: Spread
+    tasks: list[TaskSpread]
+
+
+class RunningRun(Response):
+    """`progress` is set for the first 20 runs."""
+
+    run: Run
+    progress: Progress | None
+
+
+class LateSchedule(Response):
+    """A schedule that should have fired at `due`."""
+
+    workflow: str
+    due: datetime
+
+
+class BrokenLocation(Response):
+    name: str
+    code: str | None
+    error: str
+
+
+class WorkflowHealth(Response):
+    """The last 20 runs, newest first. `p50` of the successful ones; `success_rate` of those that succeeded or failed."""
+
+    name: str
+    enabled: bool
+    runs: list[RunMark]
+    p50: float | None
+    success_rate: float | None
+
+
+class Overview(Response):
+    """`unsent_alerts` counts up to 20."""
+
+    since: datetime
+    now: datetime
+    failures: list[Run]
+    more_failures: bool
+    running: list[RunningRun]
+    more_running: bool
+    late: list[LateSchedule]
+    unsent_alerts: int
+    broken_locations: list[BrokenLocation]
+    workflows: list[WorkflowHealth]
+    cursor: str | None
+
+
+class BulkResult(Response):
+    """The result for one run: the id of the accepted `command`, or the `error`."""
+
+    run: str
+    command: str | None
+    error: ProblemDetails | None
+
+
+class BulkResults(Response):
+    results: list[BulkResult]
+
+
+class LogLines(Response):
+    """`offsets` are the bytes at which the lines 1, 1 + every, 1 + 2 * every… start. If `is_complete` is false, time ran
+    out: they are those of the first `size` bytes."""
+
+    offsets: list[int]
+    lines: int
+    size: int
+    every: int
+    is_complete: bool
+
+
+class LogHit(Response):
+    """Lines count from 1. `offset` is the byte at which `text` starts, which is cut if the line is long."""
+
+    line: int
+    offset: int
+    text: str
+
+
+class LogSearch(Response):
+    """`total` lines have the text. If `is_complete` is false, time ran out after `searched` bytes."""
+
+    hits: list[LogHit]
+    total: int
+    searched: int
+    is_complete: bool
+
+
+class LogWithHits(LogSearch):
+    task: str
+    index: int | None
+    attempt: int
+
+
+class RunLogSearch(Response):
+    """`logs` are those with hits, each with a few of them; `searched` counts all. With a `cursor` there are more logs."""
+
+    logs: list[LogWithHits]
+    searched: int
+    total: int
+    cursor: str | None

@@ -1,0 +1,85 @@
+"""The context of the HTTP API: the store, and how requests start or wake a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ork.api.context import Api
+from ork.api.events import Hub
+from ork.app.installation import Installation, open_installation, timeouts_of
+from ork.app.pricing import pricing_on_demand
+from ork.telemetry import Telemetry, TelemetryEvent
+
+if TYPE_CHECKING:
+    from ork.errors import AlarmError
+    from ork.scheduler.service import SchedulerService, TickReport
+    from ork.settings import Settings
+
+
+def http_api(
+    installation: Installation, service: SchedulerService | None, *, request_seconds: float | None = None
+) -> Api:
+    """The context of the HTTP API. With `request_seconds`, a tick ends soon after that time.
+
+    The API has its own store handle, so that its writes wake the scheduler in this process too. Without a scheduler in
+    this process they set the alarm, if there is one.
+    """
+    settings, clock = installation.settings, installation.clock if service is None else None
+    telemetry = service.telemetry if service is not None else Telemetry()
+
+    def note(error: AlarmError) -> None:
+        telemetry.emit(TelemetryEvent.ALARM_FAILED, why=error.message)
+
+    if clock is not None:
+        clock.on_failure = note
+    store = installation.store if service is None else installation.own_store
+    return Api(
+        store=store,
+        objects=installation.objects,
+        hub=Hub(store),
+        tick=_Ticks(settings, telemetry, request_seconds, note).tick,
+        wake=service.wake if service is not None else None,
+        set_alarm=clock.wake if clock is not None else None,
+        root=settings.root,
+        project=settings.project_with_secrets,
+        secret=settings.hook_secret,
+        pricing=pricing_on_demand(settings),
+        timeouts=timeouts_of(settings),
+        telemetry=telemetry,
+    )
+
+
+class _Ticks:
+    """Runs one tick at a time. All requests that arrive during a tick share the next one, which begins after them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        telemetry: Telemetry,
+        seconds: float | None,
+        on_alarm_failure: Callable[[AlarmError], None],
+    ) -> None:
+        self._on_alarm_failure = on_alarm_failure
+        self._settings = settings
+        self._telemetry = telemetry
+        self._seconds = seconds
+        self._lock = asyncio.Lock()
+        self._next: asyncio.Task[TickReport] | None = None
+
+    async def tick(self) -> TickReport:
+        if self._next is None:
+            self._next = asyncio.create_task(self._tick())
+        return await asyncio.shield(self._next)
+
+    async def _tick(self) -> TickReport:
+        async with self._lock:
+            self._next = None
+            installation = await open_installation(self._settings)
+            if installation.clock is not None:
+                installation.clock.on_failure = self._on_alarm_failure
+            try:
+                return await installation.tick(self._telemetry, seconds=self._seconds)
+            finally:
+                await installation.close()

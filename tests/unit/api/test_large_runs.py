@@ -1,0 +1,93 @@
+"""Reads of a run with 100,000 tasks: their size, and how long they hold the event loop, which the scheduler shares."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ork.api.routing import PREFIX
+from ork.model.access import Role
+from ork.model.ids import TaskKey
+from ork.model.record import replaced
+from ork.model.run import RunStatus
+from ork.model.task import Task, TaskStatus
+from ork.state.records import RunChanges
+from ork.state.store import StateStore
+from tests.unit.api.conftest import ANN, NOW, Bench
+from tests.unit.api.test_run_reads import BOTH, at, ended, failed_run, with_store
+
+pytestmark = pytest.mark.slow
+
+INSTANCES = 100_000
+LONGEST_HOLD = 0.05
+
+
+class Holds:
+    """The longest time for which one callback used the event loop's thread, in seconds of its processor."""
+
+    longest = 0.0
+
+
+@contextmanager
+def holds_measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[Holds]:
+    holds, run = Holds(), asyncio.Handle._run
+
+    def measured(handle: asyncio.Handle) -> None:
+        start = time.thread_time()
+        run(handle)
+        holds.longest = max(holds.longest, time.thread_time() - start)
+
+    gc.collect()
+    gc.freeze()  # otherwise a collection goes through all that the tests before have left in this process
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio.Handle, "_run", measured)
+            yield holds
+    finally:
+        gc.unfreeze()
+
+
+async def widen(store: StateStore) -> None:
+    """Gives the sample run 100,000 instances, as a retry of it would write them."""
+    await store.register(ANN, "identity", "scheduler", NOW)
+    run = await failed_run(store)
+    from ork.model.run import CommandKind, RunCommand
+
+    await store.submit_command(RunCommand(run.id, CommandKind.RETRY, "me"), NOW)
+    (claimed,) = (await store.claim_runs(ANN, 10, NOW)).runs
+    for first in range(3, INSTANCES, 10_000):
+        rows = tuple(
+            ended("load", index, 12 + index / 37, 13 + index / 31)
+            for index in range(first, min(first + 10_000, INSTANCES))
+        )
+        await store.commit(ANN, [RunChanges(run.id, claimed.epoch, tasks=rows)], NOW)
+    row = replaced(claimed.run, status=RunStatus.FAILED, finished_at=at(5000))
+    group = Task(
+        TaskKey("load"), TaskStatus.FAILED, "process", instances=INSTANCES, started_at=at(12), finished_at=at(9)
+    )
+    await store.commit(ANN, [RunChanges(run.id, claimed.epoch, row, (group,), release_ownership=True)], NOW)
+
+
+@BOTH
+async def test_a_large_run_holds_nobody_up(bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with with_store(bench, kind) as used, await used.client(Role.VIEWER) as client:
+        await widen(used.store)
+        client.event_hooks = {"response": []}  # checking the response takes longer than making it
+        await client.get(f"{PREFIX}/runs/@last/why")  # imports are done
+        for path, most_bytes in (("summary", 3000), ("graph", 1000), ("columns", 1_000_000)):
+            with holds_measured(monkeypatch) as holds:
+                start, cpu = time.monotonic(), time.process_time()
+                async with client.stream("GET", f"{PREFIX}/runs/@last/{path}") as response:
+                    sent = b"".join([piece async for piece in response.aiter_raw()])
+                seconds, cpu = time.monotonic() - start, time.process_time() - cpu
+            print(
+                f"{kind} {path}: {seconds:.2f} s, {cpu:.2f} s of CPU, {len(sent):,} bytes, hold {holds.longest * 1000:.1f} ms"
+            )
+            assert response.status_code == 200
+            assert len(sent) < most_bytes
+            assert holds.longest < LONGEST_HOLD
