@@ -30,7 +30,6 @@ demo: $(STAMPS)/run
 	cd examples/etl && $(abspath $(BIN))/ork output @last load
 
 cloud-demo: $(STAMPS)/test
-	-@scripts/components.sh faketime
 	@$(BIN)/python -m tests.cloud.demo
 
 # Where a component cannot be installed, the tests that need it skip and say why.

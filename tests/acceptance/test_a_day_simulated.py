@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.cloud.virtual_clock import VirtualClock
-from tests.faketime import fooled, library
 
 pytestmark = pytest.mark.slow
 
@@ -40,12 +38,6 @@ STARTS = [
     ("often", "2026-03-29T09:00"),
     *((name, "2026-03-29T12:00") for name in ("urgent", "often", "last")),
 ]
-
-
-@pytest.fixture
-def faketime() -> Iterator[dict[str, str]]:
-    with fooled(library(), "+0s") as environment:
-        yield {name: value for name, value in environment.items() if name != "FAKETIME"}
 
 
 class Day:
@@ -105,9 +97,9 @@ def _seconds(runs: list[dict[str, Any]], since: str, until: str) -> dict[str, fl
 
 
 def test_a_simulated_day_has_the_runs_order_and_durations_of_the_real_one(
-    tmp_path: Path, plain_environment: dict[str, str], faketime: dict[str, str]
+    tmp_path: Path, plain_environment: dict[str, str]
 ) -> None:
-    day = Day(tmp_path, {**plain_environment, **faketime})
+    day = Day(tmp_path, plain_environment)
     _deploy(day, tmp_path)
     day.live()
     real = _real(day)

@@ -39,11 +39,11 @@ def documents(gcs: FakeGcs) -> BucketDocuments:
 @pytest.fixture
 def cloud_box(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[CloudBox]:
     """An installation by wakes alone on Firestore, a bucket and Cloud Run, whose clock begins at `BEGIN`."""
-    from tests.cloud.box import BEGIN, CloudBox, fake_time
+    from tests.cloud.box import BEGIN, CloudBox
     from tests.cloud.virtual_clock import VirtualClock
     from tests.firestore import emulator_or_skip
 
     clock = VirtualClock(BEGIN, tmp_path.parent / f"{tmp_path.name}.clock")
     emulator = emulator_or_skip()
-    with fake_time() as faketime, ExitStack() as stack:
-        yield CloudBox(tmp_path, {**plain_environment, **faketime}, clock, emulator, stack)
+    with ExitStack() as stack:
+        yield CloudBox(tmp_path, plain_environment, clock, emulator, stack)

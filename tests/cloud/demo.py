@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.cloud.box import CLOUD, IMAGE, ROOT, CloudBox, fake_time, seconds_between
-from tests.cloud.virtual_clock import VirtualClock
+from tests.cloud.box import CLOUD, IMAGE, ROOT, CloudBox, seconds_between
+from tests.cloud.virtual_clock import VirtualClock, library
 from tests.firestore import emulator_or_skip
 
 BEGIN = datetime(2026, 3, 28, 1, 50, tzinfo=UTC)
@@ -175,13 +175,13 @@ def main() -> int:
         folder = Path(place).resolve() / "project"
         shutil.copytree(sample, folder, ignore=shutil.ignore_patterns(".ork", "out", "__pycache__"))
         try:
-            faketime = stack.enter_context(fake_time())
+            library()
             emulator = emulator_or_skip()
         except pytest.skip.Exception as missing:
             say(f"cannot be shown here: {missing}")
             return 1
         clock = VirtualClock(BEGIN, Path(place) / "clock")
-        box = CloudBox(folder, {**environment, **faketime, "NO_COLOR": "1"}, clock, emulator, stack)
+        box = CloudBox(folder, {**environment, "NO_COLOR": "1"}, clock, emulator, stack)
         box.write("workers.yaml", WORKERS)
         box.write("fan_out.yaml", FAN_OUT)
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.box import find_faketime
+from tests.cloud.virtual_clock import library
 from tests.firestore import emulator_or_skip
 
 pytestmark = pytest.mark.slow
@@ -16,8 +16,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_demo_keeps_its_promises(tree: Path) -> None:
     emulator_or_skip()
-    if find_faketime() is None:
-        pytest.skip("faketime is not installed and cannot be (scripts/components.sh faketime)")
+    library()
     done = subprocess.run(
         [sys.executable, "-m", "tests.cloud.demo"], cwd=tree, capture_output=True, text=True, timeout=1200
     )

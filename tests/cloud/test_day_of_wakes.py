@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.box import BEGIN, Box, due_times, fake_time, percentile, seconds_between
+from tests.cloud.box import BEGIN, Box, due_times, percentile, seconds_between
 from tests.cloud.front_end import COLD_START
 from tests.cloud.virtual_clock import VirtualClock
 
@@ -65,8 +65,8 @@ def due_of(flows: dict[str, timedelta], end: datetime) -> Due:
 @pytest.fixture
 def box(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[Box]:
     clock = VirtualClock(BEGIN, tmp_path.parent / f"{tmp_path.name}.clock")
-    with fake_time() as faketime, ExitStack() as stack:
-        yield Box(tmp_path, {**plain_environment, **faketime}, clock, stack)
+    with ExitStack() as stack:
+        yield Box(tmp_path, plain_environment, clock, stack)
 
 
 def test_two_hours_of_schedules_by_wakes_alone(box: Box) -> None:
