@@ -58,8 +58,11 @@ class RunRows:
     @property
     def first_failed(self) -> Task | None:
         """The first task, in workflow order, that failed. Instances are not considered."""
+        return self._first(TaskStatus.FAILED)
+
+    def _first(self, status: TaskStatus) -> Task | None:
         whole = (task for key, task in self.tasks.items() if key.index is None)
-        return next((task for task in whole if task.status is TaskStatus.FAILED), None)
+        return next((task for task in whole if task.status is status), None)
 
     def take(self) -> Decisions:
         pending, self._pending = self._pending, PendingDecisions()
@@ -105,6 +108,8 @@ class RunRows:
             self.write_run(RunStep.FAIL, finished_at=now, error=error)
             # The alert of a run has no other field that names the failed task.
             self.add_effect(Alert(None, replaced(failed.failure, message=error) if failed.failure else None))
+        elif self._first(TaskStatus.CANCELLED) is not None:  # the run was cancelled, and only another task was retried
+            self.write_run(RunStep.CANCEL, finished_at=now)
         else:
             self.write_run(RunStep.SUCCEED, finished_at=now)
 

@@ -150,8 +150,10 @@ def state_of(record: RunRecord) -> RunStatus | None:
         return RunStatus.CANCELLED
     if not tasks:
         return None
-    failed = any(task.status is TaskStatus.FAILED for task in record.whole_tasks())
-    return RunStatus.FAILED if failed else RunStatus.SUCCESS
+    found = {task.status for task in record.whole_tasks()}
+    if TaskStatus.FAILED in found:
+        return RunStatus.FAILED
+    return RunStatus.CANCELLED if TaskStatus.CANCELLED in found else RunStatus.SUCCESS
 
 
 def comparable(run: Run) -> Run:

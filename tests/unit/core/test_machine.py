@@ -309,6 +309,17 @@ def test_retrying_one_task_repeats_it_and_its_downstream_tasks() -> None:
     assert play.launch() == ["b"]
 
 
+def test_a_cancelled_run_stays_cancelled_until_all_its_cancelled_tasks_are_retried() -> None:
+    play = Play(workflow(spec("a"), spec("b")))
+    play.command(CommandKind.CANCEL)
+    assert play.run.status is RunStatus.CANCELLED
+    for task in ("a", "b"):
+        play.command(CommandKind.RETRY, task=task)
+        assert play.launch() == [task]
+        play.succeed(task)
+        assert play.run.status is (RunStatus.CANCELLED if task == "a" else RunStatus.SUCCESS)
+
+
 def test_retrying_a_task_whose_upstream_failed_skips_it_again() -> None:
     play = Play(workflow(spec("a"), spec("b", "a"), spec("c", "b")))
     play.launch()
