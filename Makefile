@@ -9,6 +9,9 @@
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release
 #   make mutants  break the protocol in almost a hundred ways, and show which simulated world notices each
+#   make ui       build the web pages from ui/ (needs Node 20 or newer; only to change them)
+#   make ui-check build them elsewhere, compare bytes, and test their parts
+#   make ui-types write the API's types for them
 #   make format   put the code into its form
 #   make clean    remove what the other targets made
 
@@ -20,7 +23,7 @@ TESTS ?= tests
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo cloud-demo test cloud soak check lint format bench perf mutants clean
+.PHONY: demo cloud-demo test cloud soak check lint format bench perf mutants ui ui-check ui-types clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -66,6 +69,21 @@ perf: $(STAMPS)/test
 
 mutants: $(STAMPS)/test
 	$(BIN)/python -m tests.simulation.mutants.hunt
+
+ui: ui/node_modules/.package-lock.json
+	cd ui && node_modules/.bin/tsc --noEmit && node build.mjs
+
+ui-check: ui/node_modules/.package-lock.json
+	cd ui && node_modules/.bin/tsc --noEmit && node test/run.mjs
+	rm -rf ui/node_modules/.check && cd ui && node build.mjs node_modules/.check
+	diff -r ui/node_modules/.check src/ork/ui/static
+
+ui-types: $(STAMPS)/test
+	$(BIN)/python scripts/ui_types.py
+
+ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
+	cd ui && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 $(STAMPS)/%: pyproject.toml scripts/venv.sh scripts/requirements_met.py
 	scripts/venv.sh $(VENV) $*

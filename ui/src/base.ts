@@ -1,0 +1,33 @@
+/** What every page uses, in one shared file. The build adds an import of this module to each page and dialog. */
+
+import "preact";
+import "preact/hooks";
+import "@preact/signals";
+import "./clock.ts";
+import "./commands.ts";
+import "./pages.ts";
+import "./router.ts";
+import "./shortcuts.ts";
+import "./theme.ts";
+import "./words.ts";
+import "./data/problem.ts";
+import "./data/read.ts";
+import "./data/session.ts";
+import "./data/stream.ts";
+import "./parts/action.tsx";
+import "./parts/bars.tsx";
+import "./parts/command.tsx";
+import "./parts/dialog.tsx";
+import "./parts/drawer.tsx";
+import "./parts/empty.tsx";
+import "./parts/form.tsx";
+import "./parts/icons.tsx";
+import "./parts/keys.tsx";
+import "./parts/notice.tsx";
+import "./parts/page.tsx";
+import "./parts/problem.tsx";
+import "./parts/rows.ts";
+import "./parts/state.tsx";
+import "./parts/table.tsx";
+import "./parts/tabs.tsx";
+import "./parts/time.tsx";

@@ -1,0 +1,25 @@
+/** Starts the pages. */
+
+import "./base.ts";
+import "./style.css";
+import { computed, effect, untracked } from "@preact/signals";
+import { render } from "preact";
+import { startClock } from "./clock.ts";
+import { isSignedOut, session, source, startSession } from "./data/session.ts";
+import { startStream } from "./data/stream.ts";
+import { startRouter } from "./router.ts";
+import { Shell } from "./shell.tsx";
+import { startShortcuts } from "./shortcuts.ts";
+import { startTheme } from "./theme.ts";
+
+const started = startSession();
+startRouter();
+startClock();
+startTheme();
+startShortcuts();
+const isSignedIn = computed(() => Boolean(session.value) && !isSignedOut.value);
+// A stream belongs to a session: signing in again starts a new one.
+effect(() => (isSignedIn.value ? untracked(() => startStream(source)) : undefined));
+const root = document.getElementById("app");
+if (root) render(<Shell />, root);
+await started;

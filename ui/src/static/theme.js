@@ -1,0 +1,5 @@
+// Sets the chosen theme before the first picture; without a choice the system's is used.
+try {
+  const theme = localStorage.getItem("ork.theme");
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+} catch {}
