@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -72,6 +73,26 @@ async def test_the_last_use_of_a_token_only_gets_later(store: StateStore) -> Non
         await store.mark_token_used("t1", moment)
         assert await store.find_token("digest of t1") == token(last_used_at=later(5))
     await store.mark_token_used("unknown", NOW)
+
+
+async def test_a_key_is_used_once_by_one_of_all_callers(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    assert await store.use_once("k1", later(60), NOW)
+    for again in (store, other):
+        assert not await again.use_once("k1", later(60), NOW)
+        assert not await again.use_once("k1", later(90), later(59))
+    assert await other.use_once("k2", later(60), NOW)
+    calls = [handle.use_once("k3", later(60), NOW) for handle in (store, other) for _ in range(3)]
+    assert sorted(await asyncio.gather(*calls)) == [False] * 5 + [True]
+
+
+async def test_a_used_key_is_deleted_when_its_time_has_passed(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    assert await store.use_once("k1", later(60), NOW)
+    assert await store.use_once("k2", later(90), NOW)
+    assert await other.use_once("k3", later(200), later(60))
+    assert await store.use_once("k1", later(200), later(60))
+    assert not await store.use_once("k2", later(200), later(60))
 
 
 async def test_live_tokens_are_those_neither_revoked_nor_expired(stores: Stores) -> None:

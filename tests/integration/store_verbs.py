@@ -120,6 +120,7 @@ WRITES: dict[str, Verb] = {
     "revoke_token": lambda store, _: store.revoke_token("old", NOW),
     "rotate_token": lambda store, _: store.rotate_token("old", _token("new"), later(60), NOW),
     "mark_token_used": lambda store, _: store.mark_token_used("old", later(600)),
+    "use_once": lambda store, _: store.use_once("key", later(60), NOW),
     "note_fallbacks": lambda store, _: store.note_fallbacks(ANN, ["fork server: crashed"]),
     "note_heartbeats": lambda store, given: store.note_heartbeats([Heartbeat(_extract(given), 3, 1.0)]),
     "set_aside": lambda store, given: store.set_aside(ANN, given.owned.run.id, given.owned.epoch, "damaged", NOW),

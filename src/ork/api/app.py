@@ -33,7 +33,9 @@ from ork.api.routes import (
     runs,
     schedules,
     services,
+    session,
     tasks,
+    ui,
     workers,
     workflows,
 )
@@ -43,7 +45,8 @@ from ork.errors import OrkError
 from ork.model.access import Role
 
 ROUTE_MODULES = (
-    workflows, overviews, schedules, runs, tasks, logs, live, locations, workers, services, access, hooks, objects,
+    workflows, overviews, schedules, runs, tasks, logs, live, locations, workers, services, access, session, hooks, objects,
+    ui,
 )  # fmt: skip
 
 
@@ -66,6 +69,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.api = api
+    app.state.routes = tuple(all_routes())
     app.router.routes.extend(_router().routes)
     _handle_errors(app)
     return RequestGuard(

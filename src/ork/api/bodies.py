@@ -109,6 +109,13 @@ class RotateBody(Body):
     expires_at: str | None = _EXPIRY
 
 
+class SignInBody(Body):
+    """One of the two."""
+
+    ticket: str | None = Field(None, max_length=500, description="From `POST /ui-tickets`.")
+    token: str | None = Field(None, max_length=500)
+
+
 async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:
     """The body as JSON; an empty body is an empty object."""
     data = await request.body()

@@ -1,14 +1,14 @@
-"""Authenticates requests: by a token, by the signature of a hook, or by the proof of an attempt."""
+"""Authenticates requests: by a token, a browser's session, the signature of a hook, or the proof of an attempt."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from math import ceil
 from typing import Any, Protocol
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -23,39 +23,30 @@ from ork.api.identity_tokens import IdentityVerifier, is_identity_token
 from ork.api.problems import problem
 from ork.api.quotas import Quota, Rates
 from ork.api.routing import Match, Route
+from ork.api.sessions import HEADER, cookies_named, site_of
+from ork.api.sign_ins import CHALLENGE, SignIns, SignInStore
 from ork.api.signatures import is_signed, secret_name, verified_key
-from ork.api.throttle import Throttle, suspect_of
-from ork.api.tokens import digest_of
-from ork.errors import RefusedError, StoreError
-from ork.model.access import AuditEntry, Role, Token
-from ork.model.token_strength import weakness_of
+from ork.api.throttle import suspect_of
+from ork.errors import RefusedError
+from ork.model.access import Role, Token
 from ork.model.workflow import WorkflowEntry
 
 # Limits on bodies that must be read before the sender is authenticated: total time, and how many at once.
 HOOK_BODY_SECONDS = 10.0
 HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS = 32, 8
 RETRY_SECONDS = 2
-# The precision of a token's `last_used_at`.
-USE_SECONDS = 300.0
 # Limits on attempts that use their documents: how many sign in at the same moment, and how often each may ask.
 LOOKUPS, LOOKUPS_OF_ONE_ADDRESS = 128, 64
 REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST = 20.0, 200
 _WRONG_PROOF = "the attempt is unknown, or its proof is wrong"
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 
 
-class CallerStore(AttemptRows, Protocol):
+class CallerStore(AttemptRows, SignInStore, Protocol):
     """The part of the store that authentication needs."""
-
-    async def find_token(self, digest: str) -> Token | None: ...
 
     async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
 
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]: ...
-
-    async def mark_token_used(self, id: str, now: datetime) -> None: ...
-
-    async def record(self, entry: AuditEntry, keep: int | None = None) -> None: ...
 
 
 class Callers:
@@ -72,10 +63,10 @@ class Callers:
         self._hook_secret = hook_secret
         self._platform = platform
         self._monotonic = monotonic
-        self._throttle = Throttle()
         self._hook_bodies = Quota(HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS)
         self._failed_sign_ins = FailedSignIns(known, monotonic)
-        self._noted_uses: dict[str, float] = {}
+        self.sign_ins = SignIns(known, self._failed_sign_ins, monotonic)
+        self._throttle = self.sign_ins.throttle
         self._attempts = AttemptProofs(known, monotonic)
         self._lookups = Quota(LOOKUPS, LOOKUPS_OF_ONE_ADDRESS)
         self._rates = Rates(REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST)
@@ -91,8 +82,12 @@ class Callers:
                 return await self._check_worker(scope, headers), receive
             if route.is_for_attempts and "x-ork-attempt" in headers:
                 return await self._check_attempt(scope, headers), receive
+            if route.is_linked and (ticket := _ticket_in(scope)) is not None:
+                return await self._check_link(scope, ticket), receive
         if route is not None and route.is_for_platform and self._platform is not None and is_identity_token(headers):
             return await self._check_platform(scope, headers, self._platform), receive
+        if HEADER in headers and "authorization" not in headers:
+            return await self._check_session(scope, headers), receive
         return await self._check_token(scope, headers), receive
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────────
@@ -101,43 +96,35 @@ class Callers:
         kind, _, text = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
             hint = "`ork token create` creates one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
-            return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
-        text, address = text.strip(), address_in(scope)
-        digest, suspect = digest_of(text), suspect_of(address, text)
-        now = self._monotonic()
-        wait = self._throttle.seconds_to_wait(suspect, digest, now)
-        if wait is not None:
-            await self._failed_sign_ins.note(address, "too many wrong tokens")
-            return problem(
-                429,
-                problems.TOO_MANY,
-                "too many wrong tokens like this one from this address",
-                None,
-                {"Retry-After": f"{wait:.0f}"},
-            )
-        token = await self._known.find_token(digest)
-        reason = _rejection_reason(token, text)
-        if token is None or reason is not None:
-            self._throttle.failed(suspect, digest, now)
-            await self._failed_sign_ins.note(address, f"{reason} token", token)
-            hint = "`ork token create` creates another, where the store can be reached"
-            return problem(401, problems.UNAUTHENTICATED, f"this token is {reason}", hint, _CHALLENGE)
-        self._throttle.succeeded(digest)
-        await self._note_use(token, now)
-        scope["ork.caller"] = Caller(token.name, token.role, digest, token.id, address)
+            return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, CHALLENGE)
+        found = await self.sign_ins.with_token(text.strip(), address_in(scope))
+        if isinstance(found, Response):
+            return found
+        scope["ork.caller"] = caller_with(found, address_in(scope), found.expires_at)
         return None
 
-    async def _note_use(self, token: Token, now: float) -> None:
-        """Records the token's use, at most every few minutes, so that reads cause few writes."""
-        noted_at = self._noted_uses.get(token.id)
-        if noted_at is not None and now - noted_at < USE_SECONDS:
-            return
-        self._noted_uses[token.id] = now
-        used_at = datetime.now(UTC)
-        if token.last_used_at is not None and (used_at - token.last_used_at).total_seconds() < USE_SECONDS:
-            return  # another process has recorded it
-        with suppress(StoreError):
-            await self._known.mark_token_used(token.id, used_at)
+    # ── browsers ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _check_session(self, scope: Scope, headers: Headers) -> Response | None:
+        """Accepts a session, only from its own page: other sites and other ports cannot send the header."""
+        if headers.get("sec-fetch-site") != "same-origin":
+            return not_same_origin()
+        site = site_of(headers, scope["scheme"])
+        cookies = cookies_named(site.cookie, scope["headers"])
+        found = await self.sign_ins.with_session(cookies, headers[HEADER], site.port, address_in(scope))
+        if isinstance(found, Response):
+            return found
+        token, session = found
+        scope["ork.caller"] = caller_with(token, address_in(scope), session.ends, is_session=True)
+        return None
+
+    async def _check_link(self, scope: Scope, ticket: str) -> Response | None:
+        """Accepts a ticket that was made for this path."""
+        found = await self.sign_ins.with_ticket(ticket, link_purpose(scope["path"]), address_in(scope))
+        if isinstance(found, Response):
+            return found
+        scope["ork.caller"] = caller_with(found, address_in(scope), found.expires_at)
+        return None
 
     # ── the platform ─────────────────────────────────────────────────────────────────────────────
 
@@ -151,7 +138,7 @@ class Callers:
             name = await platform.verify(text)
         except RefusedError as error:
             await self._failed_sign_ins.note(address, f"identity token: {error.message}")
-            return problem(401, problems.UNAUTHENTICATED, error.message, error.hint, _CHALLENGE)
+            return problem(401, problems.UNAUTHENTICATED, error.message, error.hint, CHALLENGE)
         scope["ork.caller"] = Caller(name, Role.OPERATOR, address=address)
         return None
 
@@ -213,7 +200,7 @@ class Callers:
             return None
         self._throttle.failed(suspect, digest, now)
         await self._failed_sign_ins.note(suspect.address, "wrong proof of an attempt")
-        return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, _CHALLENGE)
+        return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, CHALLENGE)
 
     async def _check_attempt(self, scope: Scope, headers: Headers) -> Response | None:
         """Accepts a proof that opens the documents of an attempt, until it has ended. Each route checks which these are."""
@@ -225,7 +212,7 @@ class Callers:
             found = await self._attempts.signed_in(named, proof)
         if found is None:
             await self._failed_sign_ins.note(address, "wrong proof of an attempt")
-            return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, _CHALLENGE)
+            return problem(401, problems.UNAUTHENTICATED, _WRONG_PROOF, None, CHALLENGE)
         if self._attempts.has_ended(found):
             return problem(403, problems.FORBIDDEN, "the attempt has ended, and with it the access to its documents")
         wait = self._rates.seconds_to_wait(named, self._monotonic())
@@ -236,13 +223,25 @@ class Callers:
         return None
 
 
-def _rejection_reason(token: Token | None, text: str) -> str | None:
-    """Why the token is rejected; None if it is valid."""
-    if weakness_of(text) is not None:
-        return "too easy to guess"
-    if token is None or token.revoked_at is not None:
-        return "unknown or revoked"
-    return None if token.is_live(datetime.now(UTC)) else "expired"
+def caller_with(token: Token, address: str, until: datetime | None, *, is_session: bool = False) -> Caller:
+    return Caller(token.name, token.role, token.digest, token.id, address, until=until, is_session=is_session)
+
+
+def not_same_origin() -> Response:
+    """For a request that does not come from a page of this server, as browsers report it."""
+    detail = "a session is only for pages of this server (Sec-Fetch-Site: same-origin)"
+    hint = "browsers report this only over https, and to localhost: serve with TLS, or use `ssh -L`"
+    return problem(403, problems.FOREIGN, detail, hint)
+
+
+def link_purpose(path: str) -> str:
+    """The purpose of a ticket that opens this path."""
+    return f"GET {path}"
+
+
+def _ticket_in(scope: Scope) -> str | None:
+    given: list[str] = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [])
+    return given[-1] if given else None
 
 
 def address_in(scope: Scope) -> str:
@@ -291,4 +290,4 @@ def _replay(body: bytes) -> Receive:
 
 def _unsigned() -> Response:
     detail = "this needs a token, or the signature of the hook's secret"
-    return problem(401, problems.UNAUTHENTICATED, detail, None, _CHALLENGE)
+    return problem(401, problems.UNAUTHENTICATED, detail, None, CHALLENGE)

@@ -25,7 +25,7 @@ class Compression:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        is_accepted = _accepts_gzip(Headers(scope=scope).get("accept-encoding", ""))
+        is_accepted = accepts_gzip(Headers(scope=scope).get("accept-encoding", ""))
         await self.app(scope, receive, _CompressedSend(send, is_accepted))
 
 
@@ -69,7 +69,7 @@ def _is_json(start: Message) -> bool:
     return kind.partition(";")[0].strip() in _KINDS
 
 
-def _accepts_gzip(accepted: str) -> bool:
+def accepts_gzip(accepted: str) -> bool:
     for each in accepted.split(","):
         coding, _, weight = each.partition(";")
         if coding.strip().lower() in ("gzip", "*"):

@@ -19,6 +19,7 @@ from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from ork.api.sign_ins import SignIns
     from ork.compile.pricing import Pricing
     from ork.definition.project import Project
 
@@ -65,6 +66,8 @@ class Caller(Record):
     token_id: str | None = None
     address: str | None = None
     attempt: str | None = None
+    until: datetime | None = None  # when the token expires or the session ends
+    is_session: bool = False
 
 
 class Api(Record):
@@ -108,3 +111,9 @@ def caller_of(request: Request) -> Caller:
     caller = request.scope["ork.caller"]
     assert isinstance(caller, Caller)
     return caller
+
+
+def sign_ins_of(request: Request) -> SignIns:
+    """How clients sign in at this server, with the tickets and sessions of its store."""
+    found: SignIns = request.scope["ork.sign_ins"]
+    return found

@@ -36,6 +36,11 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",  # unless the route says otherwise
 }
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types ork"
+)
 HSTS = "max-age=31536000"
 HEAD_LIMIT = 96 * 1024  # a query may hold two paths of 4000 characters, each of them nine bytes
 REQUESTS, REQUESTS_OF_ONE_TOKEN = 1000, 100
@@ -75,12 +80,13 @@ class RequestGuard:
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             scope = self._proxies.as_sent(scope)
-            await self._respond(scope, receive, _with_security_headers(send, scope["scheme"]))
+            match = self._table.match(scope["method"], scope["path"])
+            is_page = match.route is not None and match.route.is_page
+            await self._respond(scope, receive, _with_security_headers(send, scope["scheme"], is_page), match)
         else:
             await send({"type": "websocket.close", "code": 1008})  # other protocols have no routes
 
-    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        match = self._table.match(scope["method"], scope["path"])
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, match: Match) -> None:
         try:
             refused, receive = await self._check(scope, receive, match)
         except OrkError as error:
@@ -89,18 +95,20 @@ class RequestGuard:
             await refused(scope, receive, send)
             return
         assert match.route is not None
+        scope["ork.sign_ins"] = self._callers.sign_ins
         await self._pass_on(match.route, scope, limited(receive, match.route.body_limit), send)
 
     async def _check(self, scope: Scope, receive: Receive, match: Match) -> tuple[Response | None, Receive]:
         headers = Headers(scope=scope)
-        refused = self._check_head(scope, headers)
-        is_for_all = match.route is not None and match.route.role is None
-        if refused is not None or is_for_all:
+        route = match.route
+        refused = self._check_head(scope, headers, is_page=route is not None and route.is_page)
+        if refused is not None or (route is not None and route.is_health):
             return refused, receive
         if scope.get("state", {}).get(IS_FULL):
             return _server_full(), receive
-        refused, receive = await self._callers.check(scope, headers, receive, match)
-        return refused or self._check_route(scope, headers, match.route, match.methods), receive
+        if route is None or route.role is not None:
+            refused, receive = await self._callers.check(scope, headers, receive, match)
+        return refused or self._check_route(scope, headers, route, match.methods), receive
 
     async def _pass_on(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope.get("ork.caller")
@@ -120,7 +128,7 @@ class RequestGuard:
         caller: Caller = scope["ork.caller"]
         sent = _TrackedSend(send)
         try:
-            async with self._streams.opened(caller.digest or "") as is_open:
+            async with self._streams.opened(caller.digest or "", caller.until) as is_open:
                 if not is_open:
                     await _too_many_streams()(scope, receive, send)
                     return
@@ -128,7 +136,7 @@ class RequestGuard:
         except TokenEnded:
             await sent.finish()
 
-    def _check_head(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_head(self, scope: Scope, headers: Headers, *, is_page: bool) -> Response | None:
         if _head_size(scope) > HEAD_LIMIT:
             return problem(431, problems.TOO_LARGE, f"the headers may have at most {HEAD_LIMIT:,} bytes")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
@@ -137,7 +145,7 @@ class RequestGuard:
             return problem(
                 404, NotFoundError.code, "paths do not contain control characters", "see /api/v1/openapi.json"
             )
-        refusal = self._origins.refusal(headers, scope["scheme"])
+        refusal = self._origins.refusal(headers, scope["scheme"], is_page=is_page)
         if refusal is None:
             return None
         status, why, hint = refusal
@@ -153,10 +161,11 @@ class RequestGuard:
             return problem(405, problems.NO_SUCH_METHOD, f"this path does not support {scope['method']}", None, allowed)
         if route is None:
             return problem(404, NotFoundError.code, "there is nothing at this path", "see /api/v1/openapi.json")
-        caller: Caller = scope["ork.caller"]
-        if route.role is not None and not caller.role.includes(route.role):
-            detail = f"this needs the role {route.role}; the token {caller.name!r} has {caller.role}"
-            return problem(403, problems.FORBIDDEN, detail)
+        if route.role is not None:
+            caller: Caller = scope["ork.caller"]
+            if not caller.role.includes(route.role):
+                detail = f"this needs the role {route.role}; the token {caller.name!r} has {caller.role}"
+                return problem(403, problems.FORBIDDEN, detail)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > route.body_limit:
             return problem(413, problems.TOO_LARGE, f"the body may have at most {route.body_limit:,} bytes")
@@ -197,11 +206,13 @@ def _head_size(scope: Scope) -> int:
     return pairs + len(scope["path"]) + len(scope["query_string"])
 
 
-def _with_security_headers(send: Send, scheme: str) -> Send:
+def _with_security_headers(send: Send, scheme: str, is_page: bool) -> Send:
     async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.update({**SECURITY_HEADERS, "Cache-Control": headers.get("Cache-Control", "no-store")})
+            if is_page:
+                headers["Content-Security-Policy"] = PAGE_POLICY
             if scheme == "https":
                 headers["Strict-Transport-Security"] = HSTS
         await send(message)

@@ -19,8 +19,11 @@ class Origins:
     def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in allowed_hosts}
 
-    def refusal(self, headers: Mapping[str, str], scheme: str) -> tuple[int, str, str | None] | None:
-        """The status, reason and hint for a request that is rejected, else None."""
+    def refusal(
+        self, headers: Mapping[str, str], scheme: str, *, is_page: bool = False
+    ) -> tuple[int, str, str | None] | None:
+        """The status, reason and hint for a request that is rejected, else None. A page may be opened by a link on
+        another site."""
         host = headers.get("host", "")
         if host_name(host) not in self._hosts:
             # A foreign name that resolves to our address is how a web page could reach a local server.
@@ -30,9 +33,15 @@ class Origins:
         if origin is not None and origin.lower() != f"{scheme}://{host}".lower():
             return 403, f"requests from {origin[:200]!r} are refused", None
         site = headers.get("sec-fetch-site")
-        if site is not None and site not in _OWN_SITES:
+        if site is not None and site not in _OWN_SITES and not (is_page and _is_navigation(headers)):
             return 403, f"requests from another site ({site[:40]!r}) are refused", None
         return None
+
+
+def _is_navigation(headers: Mapping[str, str]) -> bool:
+    """True if a person opens the address in a tab: not in a frame, and not fetched in advance."""
+    opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return opened == ("navigate", "document") and "sec-purpose" not in headers
 
 
 def host_name(host: str) -> str | None:

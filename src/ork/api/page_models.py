@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ork.api.models import Failure, ProblemDetails, Response, Run, Task
+from ork.model.access import Role
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
@@ -256,3 +257,36 @@ class RunLogSearch(Response):
     searched: int
     total: int
     cursor: str | None
+
+
+class UiTicket(Response):
+    """A ticket that `POST /session` accepts once, until `until`."""
+
+    ticket: str
+    until: datetime
+
+
+class SessionState(Response):
+    """Who sends the request. `until`: when the session ends or the token expires. `may` has the operation ids of this
+    document that the role allows. `is_session` is false for a request with a token."""
+
+    name: str
+    role: Role
+    until: datetime | None
+    is_session: bool
+    version: str
+    time: datetime
+    may: list[str]
+
+
+class NewSession(SessionState):
+    """`half` is the page's half of the session: send it as `X-Ork-Session` with every request."""
+
+    half: str
+
+
+class LogLink(Response):
+    """An address on this server that works once, until `until`."""
+
+    path: str
+    until: datetime

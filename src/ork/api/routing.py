@@ -24,7 +24,8 @@ class Route(Record):
     `is_for_workers`: an attempt's proof for waking its scheduler is accepted too. `is_for_attempts`: an attempt's proof
     for its documents is accepted too; the endpoint checks access to each document. `is_for_platform`: an identity token
     of the platform's service account is accepted too. `is_stream`: the response may last as long as the client
-    reads."""
+    reads. `is_linked`: a ticket in the query, made for this path, is accepted too. `is_health`: answered even when all
+    connections are in use. `is_page`: a page or file of the web UI; links from other sites and any query are accepted."""
 
     method: str
     path: str
@@ -36,6 +37,9 @@ class Route(Record):
     is_for_attempts: bool = False
     is_stream: bool = False
     is_for_platform: bool = False
+    is_linked: bool = False
+    is_health: bool = False
+    is_page: bool = False
     tag: str = ""
     options: dict[str, Any] = made(default_factory=dict)
 
@@ -60,11 +64,23 @@ class Routes:
         is_for_attempts: bool = False,
         is_stream: bool = False,
         is_for_platform: bool = False,
+        is_linked: bool = False,
+        is_health: bool = False,
+        is_page: bool = False,
         **options: Any,
     ) -> Callable[[E], E]:
         def register(endpoint: E) -> E:
             whole = path if at_root else PREFIX + path
-            kinds = (is_signed, is_for_workers, is_for_attempts, is_stream, is_for_platform)
+            kinds = (
+                is_signed,
+                is_for_workers,
+                is_for_attempts,
+                is_stream,
+                is_for_platform,
+                is_linked,
+                is_health,
+                is_page,
+            )
             self.all.append(Route(method, whole, role, endpoint, body_limit, *kinds, self._tag, options))
             return endpoint
 
@@ -103,7 +119,7 @@ def router_of(routes: Iterable[Route]) -> APIRouter:
             route.path,
             route.endpoint,
             methods=[route.method],
-            dependencies=[Depends(_reject_unknown_query)],
+            dependencies=[] if route.is_page else [Depends(_reject_unknown_query)],
             operation_id=route.endpoint.__name__,
             tags=[route.tag],
             **route.options,

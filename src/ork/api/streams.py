@@ -35,13 +35,14 @@ class Streams:
         self._watch: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def opened(self, digest: str) -> AsyncIterator[bool]:
-        """Yields False if no more streams may be opened. When the token ends, the block is cancelled with TokenEnded."""
+    async def opened(self, digest: str, until: datetime | None = None) -> AsyncIterator[bool]:
+        """Yields False if no more streams may be opened. When the token ends, and at `until`, the block is cancelled with
+        TokenEnded."""
         with self._quota.held(digest) as is_free:
             if not is_free:
                 yield False
                 return
-            limit = asyncio.timeout(None)
+            limit = asyncio.timeout(None if until is None else (until - datetime.now(UTC)).total_seconds())
             try:
                 async with limit:
                     with self._watched(limit, digest):

@@ -98,6 +98,7 @@ _TEXT_FIELDS = (
     "to",
     "final",
     "url",
+    "ui",
     "token",
     "took",
     "did",

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,6 +39,7 @@ class Services:
     api_installation: Installation | None = None
     token_file: str | None = None
     drains: bool = False
+    on_ready: Callable[[str], None] | None = None  # called with the server's URL, in a thread
     _pressed: int = field(default=0)
 
     def on_signal(self) -> None:
@@ -107,7 +109,10 @@ async def _log_when_ready(services: Services, ready: asyncio.Event, log: Service
     if services.server is not None:
         await services.server.check_health()
         where["url"] = services.server.url
+        where["ui"] = f"{services.server.url}/ui/"
     if services.token_file is not None:
         where["token"] = os.path.relpath(services.token_file)
     with contextlib.suppress(BrokenPipeError):
         log.write_event("ready", where)
+    if services.on_ready is not None and services.server is not None:
+        await asyncio.to_thread(services.on_ready, services.server.url)

@@ -55,6 +55,11 @@ class AdminStore(StateReader, Protocol):
         """Set the token's `last_used_at` to `now`, unless it is later already."""
         ...
 
+    async def use_once(self, key: str, until: datetime, now: datetime) -> bool:
+        """Record durably that the key is used. Of concurrent callers one gets True; a key that is recorded gives False.
+        Keys whose `until` has passed are deleted."""
+        ...
+
     # ── audit: writes wake no scheduler ──────────────────────────────────────────────────────────
 
     async def record(self, entry: AuditEntry, keep: int | None = None) -> None:

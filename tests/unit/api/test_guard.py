@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from ork.api.app import all_routes
+from ork.api.connections import IS_FULL
 from ork.api.guard import SECURITY_HEADERS
 from ork.api.quotas import Quota
 from ork.api.throttle import FAILURES
@@ -15,27 +18,43 @@ from ork.state.records import RunFilter
 from tests.unit.api.conftest import NOW, Bench
 
 OPEN = {"/healthz", "/readyz", "/api/v1/healthz", "/api/v1/readyz"}
+PAGES = {"/", "/ui", "/ui/{path:path}", "/ui/assets/{build}/{name:path}"}
+SIGN_IN = "/api/v1/session"
 ROUTES = [(route.method, route.path, route.role) for route in all_routes()]
 
 
 def filled(path: str) -> str:
     names = {"run": "@last", "name": "flow", "index": "0", "number": "1", "version": "v", "id": "0a", "target": "0a"}
-    return path.format(**names)
+    return path.replace(":path}", "}").format(**names, path="runs", build="b")
 
 
-def test_only_the_health_routes_are_open() -> None:
-    assert {path for _, path, role in ROUTES if role is None} == OPEN
+def test_only_health_signing_in_and_the_pages_are_open() -> None:
+    assert {(method, path) for method, path, role in ROUTES if role is None} == {
+        *(("GET", path) for path in OPEN | PAGES),
+        ("POST", SIGN_IN),
+    }
 
 
-async def test_every_route_without_a_token_is_refused_but_the_health_routes(bench: Bench) -> None:
+async def test_every_route_without_a_token_is_refused_but_the_open_ones(bench: Bench) -> None:
     async with await bench.client(None) as client:
         for method, path, role in ROUTES:
             answer = await client.request(method, filled(path))
-            assert answer.status_code == (200 if role is None else 401), (method, path)
+            if path in OPEN or role is not None:
+                assert answer.status_code == (200 if role is None else 401), (method, path)
+
+
+async def test_a_full_server_answers_the_health_routes_alone(bench: Bench) -> None:
+    async def full(scope: Scope, receive: Receive, send: Send) -> None:
+        await bench.app({**scope, "state": {IS_FULL: True}}, receive, send)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(full), base_url="http://localhost") as client:
+        for method, path, _ in ROUTES:
+            answer = await client.request(method, filled(path))
+            assert (answer.status_code == 503) == (path not in OPEN), (method, path)
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api", "/api/v1", "/healthz/", "//healthz", "/docs", "/openapi.json", "/HEALTHZ"]
+    "path", ["/uix", "/api", "/api/v1", "/healthz/", "http://localhost//healthz", "/docs", "/openapi.json", "/HEALTHZ"]
 )
 async def test_what_is_no_route_tells_a_stranger_nothing(bench: Bench, path: str) -> None:
     async with await bench.client(None) as client:

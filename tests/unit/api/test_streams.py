@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ork.api import page_models
+from ork.api import page_models, sessions
 from ork.api.feed import ChangeFeed
 from ork.api.routes import live
 from ork.api.server import ApiServer, ListenAddress, bind, check_exposure
@@ -161,6 +161,27 @@ async def test_a_stream_ends_when_its_token_expires_and_tokens_are_looked_up_onl
             with pytest.raises(EOFError):
                 await events.next_of("one that never comes")
         assert bench.app._streams._watch is None
+
+
+@pytest.mark.parametrize("ended_by", ["revocation", "time"])
+async def test_a_stream_of_a_session_ends_with_it(bench: Bench, ended_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, token = make_token("of a browser", Role.VIEWER, NOW)
+    await bench.store.add_token(token)
+    if ended_by == "time":
+        monkeypatch.setattr(sessions, "LIFETIME", timedelta(seconds=5))
+    async with serving(bench) as client:
+        del client.headers["Authorization"]
+        client.headers["Sec-Fetch-Site"] = "same-origin"
+        half = (await client.post("/api/v1/session", json={"token": text})).json()["half"]
+        async with client.stream("GET", "/api/v1/events", headers={"X-Ork-Session": half}) as response:
+            events = Events(response)
+            assert (await events.next())["event"] == "ready"
+            if ended_by == "revocation":
+                await bench.store.revoke_token(token.id, NOW)
+            with pytest.raises(EOFError):
+                await events.next_of("one that never comes")
+        again = await client.get("/api/v1/session", headers={"X-Ork-Session": half})
+        assert again.status_code == 401
 
 
 def test_what_others_can_reach_needs_a_token_and_a_name() -> None:

@@ -1,26 +1,30 @@
-"""Lines of logs: an index of them, and searches in one log or in those of all instances."""
+"""Logs as lines and as files: an index, searches in one log or in those of all instances, and downloads."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from ork.api import page_models
 from ork.api.bodies import json_response
-from ork.api.context import Api, api_of
-from ork.api.logs import find_attempt
+from ork.api.callers import link_purpose
+from ork.api.context import Api, api_of, caller_of, sign_ins_of
+from ork.api.logs import ByteRange, find_attempt, log_bytes, log_size
 from ork.api.parameters import AttemptCursor, AttemptNumber, OptionalName, RunText, TaskIndex, TaskName
-from ork.api.routes.tasks import task_key
-from ork.api.routing import Routes
+from ork.api.routes.tasks import TEXT, task_key
+from ork.api.routing import PREFIX, Routes
+from ork.api.tickets import TICKET_SECONDS
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt
 from ork.status.ids import resolve_run
 from ork.status.log_search import Hit, index_lines, search_log
+from ork.status.shapes import time_json
 from ork.status.wire import read_attempt_key
 
 routes = Routes("runs")
@@ -88,6 +92,46 @@ async def search_run_logs(
     last = await search.go_on(task, after)
     shown = {"logs": search.logs, "searched": search.searched, "total": search.total}
     return json_response({**shown, "cursor": f"{last.task}/{last.number}" if last else None})
+
+
+@routes.add("POST", f"{_PATH}/link", Role.VIEWER, status_code=201, response_model=page_models.LogLink)
+async def link_log(request: Request, run: RunText, name: TaskName, index: TaskIndex, number: AttemptNumber) -> Response:
+    """Returns an address from which a browser can download the log, once, within a minute."""
+    api, caller = api_of(request), caller_of(request)
+    key = await _attempt(api, run, name, index, number)
+    assert caller.digest is not None
+    path = f"{PREFIX}/runs/{key.run}/tasks/{name}/{index}/attempts/{number}/log/download"
+    ticket = await sign_ins_of(request).tickets.make(link_purpose(path), caller.digest, now := api.now())
+    until = time_json(now + timedelta(seconds=TICKET_SECONDS))
+    return json_response({"path": f"{path}?ticket={ticket}", "until": until}, 201)
+
+
+@routes.add(
+    "GET",
+    f"{_PATH}/download",
+    Role.VIEWER,
+    is_stream=True,
+    is_linked=True,
+    responses={200: {"description": "The log.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    response_class=Response,
+)
+async def download_log(
+    request: Request,
+    run: RunText,
+    name: TaskName,
+    index: TaskIndex,
+    number: AttemptNumber,
+    ticket: Annotated[  # noqa: ARG001 - checked by the guard
+        str | None, Query(max_length=500, description="From `POST …/log/link`, instead of a token.")
+    ] = None,
+) -> Response:
+    """Returns the whole log as a file. The ticket is used up even if the download is interrupted."""
+    api = api_of(request)
+    key = await _attempt(api, run, name, index, number)
+    size = await log_size(api, key)
+    file = f"{key.run}-{name}-{index}-{number}.log"
+    headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{file}"'}
+    return StreamingResponse(log_bytes(api, key, ByteRange(0, size)), 200, headers, TEXT)
 
 
 class _RunSearch:

@@ -239,13 +239,13 @@ async def metrics(request: Request) -> Response:
     return Response(await render_metrics(api.store, api.telemetry), media_type=MEDIA_TYPE)
 
 
-@routes.add("GET", "/healthz", None, response_model=models.Health)
+@routes.add("GET", "/healthz", None, is_health=True, response_model=models.Health)
 async def healthz() -> Response:
     """Returns 200 while this process responds."""
     return json_response({"status": "ok"})
 
 
-@routes.add("GET", "/readyz", None, response_model=models.Health)
+@routes.add("GET", "/readyz", None, is_health=True, response_model=models.Health)
 async def readyz(request: Request) -> Response:
     """Returns 200 while this process and the store respond."""
     try:
@@ -261,4 +261,6 @@ for _path, _role, _endpoint in (
     ("/readyz", None, readyz),
 ):
     # Also at the conventional paths for probes and scrapers.
-    routes.add("GET", _path, _role, at_root=True, include_in_schema=False, response_class=Response)(_endpoint)
+    routes.add(
+        "GET", _path, _role, at_root=True, is_health=_role is None, include_in_schema=False, response_class=Response
+    )(_endpoint)

@@ -14,6 +14,8 @@ from ork.cli.session import current_settings, run_service, store_options, task_u
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ork.api.identity_tokens import IdentityVerifier
     from ork.app.installation import Installation
     from ork.cli.services import Services
@@ -96,7 +98,7 @@ def serve_command(
     options = Options(host, port, has_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format, on_request)
     note_new_project(settings)
     log = ServiceLog(log_format, log_level)
-    run_service(lambda installation: _work(installation, options, log), log)
+    run_service(lambda installation: serve(installation, options, log), log)
 
 
 def _check_on_request(settings: Settings, *, no_api: bool, drains: bool) -> None:
@@ -125,12 +127,16 @@ def note_new_project(settings: Settings) -> None:
         print(f"{problem.message}: a new one is created in {settings.home}", file=sys.stderr, flush=True)
 
 
-async def _work(installation: Installation, options: Options, log: ServiceLog) -> None:
+async def serve(
+    installation: Installation, options: Options, log: ServiceLog, on_ready: Callable[[str], None] | None = None
+) -> None:
+    """Serves until stopped. `on_ready` is called with the URL when the server has responded to a request."""
     from ork.cli.services import run_services
 
     if not installation.can_work:
         raise UsageError("`ork serve` does not work through a server", hint="run it without --server")
     services = await make_services(installation, options, log)
+    services.on_ready = on_ready
     try:
         await run_services(services, log)
     finally:

@@ -14,6 +14,8 @@ from ork.state.firestore.values import clean, micros, moment_of
 from ork.state.firestore.wire import Doc, Put, Query
 from ork.state.refusals import token_exists
 
+_DELETED_AT_ONCE = 200
+
 
 def _token(doc: Doc) -> Token:
     names = ("id", "name", "role", "digest", "created", "revoked", "expires", "used")
@@ -102,6 +104,20 @@ async def mark_token_used(db: Database, id: str, now: datetime) -> None:
         return Plan([Put(doc.path, {"used": micros(now)}, doc.time, [("used",)])], None)
 
     await db.change(plan)
+
+
+async def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
+    path = f"used_keys/{doc_id(key)}"
+
+    async def plan() -> Plan[bool]:
+        known = await db.wire.get(path)
+        if known is not None and known.fields["until"] > micros(now):
+            return Plan((), False)
+        old = await db.wire.query(Query("used_keys", (("until", "<=", micros(now)),), (), _DELETED_AT_ONCE, ()))
+        gone = [Put(doc.path, None) for doc in old if doc.path != path]
+        return Plan([Put(path, {"until": micros(until)}, False if known is None else known.time), *gone], True)
+
+    return await db.change(plan, is_repeatable=False)
 
 
 async def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:

@@ -58,6 +58,15 @@ class AccessVerbs:
         if token is not None:
             tokens[id] = replaced(token, last_used_at=max(now, token.last_used_at or now))
 
+    async def use_once(self, key: str, until: datetime, now: datetime) -> bool:
+        used = self._used().used_keys
+        for old in [known for known, end in used.items() if end <= now]:
+            del used[old]
+        if key in used:
+            return False
+        used[key] = until
+        return True
+
     async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
         audit = self._used().audit
         audit.append(replaced(entry, id=text_of(number_of(audit[-1].id) + 1 if audit else 1)))

@@ -50,6 +50,11 @@ async def mark_token_used(db: Database, id: str, now: datetime) -> None:
     await db.run("mark_token_used", id, now)
 
 
+async def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
+    await db.run("delete_used_keys", now)
+    return await db.run("add_used_key", key, until) == 1
+
+
 async def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
     words = (free_text(entry.by), entry.action, free_text(entry.subject), free_text(entry.detail))
     await db.run("add_audit", entry.at, *words, entry.token, free_text(entry.address))

@@ -68,6 +68,12 @@ def mark_token_used(db: Database, id: str, now: datetime) -> None:
         db.connection.run("mark_token_used", {"id": id, "now": time_text(now)})
 
 
+def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
+    with db.connection.writing():
+        db.connection.run("delete_used_keys", {"now": time_text(now)})
+        return db.connection.run("add_used_key", {"key": key, "until": time_text(until)}) == 1
+
+
 def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
     values = {
         "at": time_text(entry.at),

@@ -25,6 +25,13 @@ WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
 -- name: mark_token_used
 UPDATE ork.tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2);
 
+-- name: delete_used_keys
+DELETE FROM ork.used_keys WHERE until <= $1;
+
+-- name: add_used_key
+-- A known key makes this write nothing: the row count is the answer.
+INSERT INTO ork.used_keys (key, until) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
 -- name: add_audit
 INSERT INTO ork.audit (at, by, action, subject, detail, token, address) VALUES ($1, $2, $3, $4, $5, $6, $7);
 

@@ -25,6 +25,13 @@ WHERE id = :id AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :n
 -- name: mark_token_used
 UPDATE tokens SET last_used_at = :now WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :now);
 
+-- name: delete_used_keys
+DELETE FROM used_keys WHERE until <= :now;
+
+-- name: add_used_key
+-- A known key makes this write nothing: the row count is the answer.
+INSERT INTO used_keys (key, until) VALUES (:key, :until) ON CONFLICT DO NOTHING;
+
 -- name: add_audit
 INSERT INTO audit (at, by, action, subject, detail, token, address)
 VALUES (:at, :by, :action, :subject, :detail, :token, :address);

@@ -1,0 +1,1 @@
+"""The web UI: its built files, as the server sends them."""
