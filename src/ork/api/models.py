@@ -109,9 +109,28 @@ class Run(Response):
     params: dict[str, Any] | None
 
 
+class Progress(Response):
+    """Tasks that have ended, of all; a fan-out counts as its instances."""
+
+    done: int
+    total: int
+
+
+class ListedRun(Run):
+    """`progress` is set with `counts=true`, for the first 100 runs of a page."""
+
+    progress: Progress | None
+
+
 class RunPage(Response):
-    runs: list[Run]
+    """`count` is set with `counts=true`: the runs on all pages, at most 1000. If `count_is_exact` is false, there are or may
+    be more. `partial`: some runs that match are on no page."""
+
+    runs: list[ListedRun]
     cursor: str | None
+    count: int | None
+    count_is_exact: bool | None
+    partial: bool
 
 
 @fields_from(task.Attempt, skip=("key", "token_hash"))
@@ -282,12 +301,22 @@ class ScheduleState(Response):
     enabled: bool
 
 
+class BackfillTime(Response):
+    """A time that would get a new run, or that has one."""
+
+    time: datetime
+    state: Literal["new", "exists"]
+    run: str | None
+    status: RunStatus | None
+
+
 class Backfill(Response):
-    """`times` is set for a dry run only."""
+    """`times` and `plan` are set for a dry run only."""
 
     created: int
     total: int
     times: list[datetime] | None
+    plan: list[BackfillTime] | None
 
 
 class Scheduler(Response):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
-from ork.api.models import Failure, ProblemDetails, Response, Run, Task
+from pydantic import Field
+
+from ork.api.models import Failure, ProblemDetails, Progress, Response, Run, Task
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
+from ork.status.calendar import TimeState
 
 
 class TaskCounts(Response):
@@ -25,13 +29,6 @@ class TaskFailure(Response):
     failure: Failure | None
     exit_code: int | None
     finished_at: datetime | None
-
-
-class Progress(Response):
-    """Tasks that have ended, of all; a fan-out counts as its instances."""
-
-    done: int
-    total: int
 
 
 class Estimate(Response):
@@ -155,6 +152,49 @@ class WorkflowDurations(Response):
 
     runs: Spread
     tasks: list[TaskSpread]
+
+
+class CalendarTime(Response):
+    """`run` is set if `state` is `run`. A `missed` time has passed without a run, or its run was deleted; the run of a
+    `due` time is still to be created."""
+
+    time: datetime
+    state: TimeState
+    run: RunMark | None
+
+
+class ClockNote(Response):
+    """A local time that a clock change skips or repeats, and when the schedule fires."""
+
+    local: datetime
+    kind: Literal["skipped", "repeated"]
+    fires: list[datetime]
+    text: str
+
+
+class CalendarWorkflow(Response):
+    """Times in ascending order. If `partial`, times from `until` on are missing, or some runs of an earlier schedule."""
+
+    workflow: str
+    cron: str
+    timezone: str
+    enabled: bool
+    times: list[CalendarTime]
+    partial: bool
+    until: datetime | None
+    notes: list[ClockNote]
+    problem: str | None
+
+
+class Calendar(Response):
+    """The times from `from` until before `to`."""
+
+    first: datetime = Field(alias="from")
+    to: datetime
+    now: datetime
+    workflows: list[CalendarWorkflow]
+    partial: bool
+    cursor: str | None
 
 
 class RunningRun(Response):
