@@ -20,6 +20,7 @@ from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
 from ork.status.cost import CostReport
+from ork.status.reasons import ReasonCode
 from ork.status.schedulers import Liveness
 
 M = TypeVar("M", bound=BaseModel)
@@ -201,9 +202,32 @@ class Graph(Response):
     nodes: list[GraphNode]
 
 
+class Reference(Response):
+    """A run, or a task of it."""
+
+    run: str
+    task: str | None
+    index: int | None
+
+
+class WhyItem(Response):
+    """One sentence of the answer. `task` and `index`: the task that the sentence is about; null if it is about the subject.
+    `until`: when that ends at the latest, or the next attempt starts. `refs`: who is waited for, or holds the slots."""
+
+    code: ReasonCode
+    text: str
+    until: datetime | None
+    task: str | None
+    index: int | None
+    refs: list[Reference]
+
+
 class Explanation(Response):
+    """`why` has the texts of `items`."""
+
     subject: str
     why: list[str]
+    items: list[WhyItem]
 
 
 @fields_from(CostReport)

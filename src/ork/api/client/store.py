@@ -349,10 +349,13 @@ class RemoteStore:
 
 def fetch_explanation(server: Server, target: RunTarget) -> WhyAnswer:
     from ork.status.explain import WhyAnswer
+    from ork.status.reasons import Reason, ReasonCode, read_reason
 
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
-    return WhyAnswer(found["subject"], found["why"])
+    if "items" in found:
+        return WhyAnswer(found["subject"], [read_reason(row) for row in found["items"]])
+    return WhyAnswer(found["subject"], [Reason(ReasonCode.UNKNOWN, text) for text in found["why"]])  # an older server
 
 
 def fetch_runs(server: Server, search: RunSearch) -> FoundRuns:

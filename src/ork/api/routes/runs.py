@@ -47,7 +47,7 @@ from ork.status.columns import run_columns
 from ork.status.cost import cost_report, read_facts
 from ork.status.damage import check_readable
 from ork.status.declare_dead import check_declared_dead
-from ork.status.explain import explain
+from ork.status.explain import explain, why_json
 from ork.status.facts import with_facts
 from ork.status.ids import parse_target, resolve_run
 from ork.status.refusals import check_retry, command_refused
@@ -295,7 +295,7 @@ async def why(request: Request, run: RunText, task: TaskTarget = None) -> Respon
     """Explains why the run or task is (not) running, what happens next and when."""
     api = api_of(request)
     explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
-    return json_response({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
+    return json_response(why_json(explained))
 
 
 @routes.add("GET", "/runs/{run}/cost", Role.VIEWER, response_model=models.RunCost)
