@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.status.calendar import TimeState
+from ork.status.previews import OutputKind
 
 
 class TaskCounts(Response):
@@ -253,6 +254,30 @@ class BulkResult(Response):
 
 class BulkResults(Response):
     results: list[BulkResult]
+
+
+class OutputKey(Response):
+    """A member of an object; `value` is null if it is long (`is_shown` is false)."""
+
+    name: str
+    value: Any
+    is_shown: bool
+
+
+class OutputPreview(Response):
+    """`size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely.
+    A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`:
+    nothing is left out."""
+
+    kind: OutputKind
+    size: int | None
+    length: int | None
+    is_complete: bool
+    items: list[Any] | None
+    columns: list[str] | None
+    keys: list[OutputKey] | None
+    text: str | None
+    value: Any
 
 
 class LogLines(Response):
