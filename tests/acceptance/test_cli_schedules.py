@@ -78,6 +78,27 @@ def test_a_backfill_creates_the_runs_of_past_times_once(tmp_path: Path, ork: Ork
     assert ork("backfill", *span) == {"created": 0, "existing": 3, "total": 3, "is_served": False}
     assert {run["trigger"] for run in ork("runs")["runs"]} == {"backfill"}
     assert len(ork("runs")["runs"]) == 3
+    plan = ork("backfill", "daily", "--from", "2026-03-09", "--to", "2026-03-10", "--dry-run")["plan"]
+    assert [(each["state"], each["status"]) for each in plan] == [("exists", "pending"), ("new", None)]
+
+
+def test_a_calendar_shows_runs_and_clock_changes_and_runs_are_searched(
+    tmp_path: Path, ork: Ork, ork_cli: OrkCli
+) -> None:
+    ork("deploy", write(tmp_path, DAILY))
+    ork("backfill", "daily", "--from", "2026-03-07", "--to", "2026-03-09")
+    span = ("schedules", "calendar", "daily", "--from", "2026-03-05T00:00:00Z", "--to", "2026-03-12T00:00:00Z")
+    (row,) = ork(*span)["workflows"]
+    assert [each["state"] for each in row["times"]] == ["run"] * 3  # no others: it was deployed later
+    assert [note["kind"] for note in row["notes"]] == ["skipped"]
+    text = ork_cli(*span, cwd=tmp_path).stdout
+    assert "Sun 2026-03-08 03:00:00 EDT" in text
+    assert "there is no 02:30 on 2026-03-08 in America/New_York: it fires at 03:00 instead" in text
+    assert "at most 92 days" in ork_cli("schedules", "calendar", "--help", cwd=tmp_path).stdout.lower()
+    assert ork(*span[:4], "2026-01-01", "--to", "2026-09-01", code=2)["error"]["code"]
+    assert len(ork("runs", "--search", "AIL", "--trigger", "backfill")["runs"]) == 3
+    assert ork("runs", "--trigger", "event")["runs"] == []
+    assert ork("runs", "--longest")["runs"] == []
 
 
 def test_a_workflow_without_a_schedule_cannot_be_filled_up(tmp_path: Path, ork: Ork) -> None:

@@ -127,6 +127,7 @@ def test_rerun_and_runs_diff(far: Far, done: str) -> None:
 
 def test_runs_and_show(far: Far, done: str) -> None:
     assert done in [run["id"] for run in far.json("runs", "--workflow", "flow", "--status", "success")["runs"]]
+    assert done in [run["id"] for run in far.json("runs", "--search", "flo", "-p", "n=2", "--longest")["runs"]]
     assert [task["name"] for task in far.json("show", done)["tasks"]] == ["extract", "load"]
     assert "✓ load" in far("show", done[:8]).stdout
     assert far("show", "zzzzzzzz", code=3).stdout == ""
@@ -209,6 +210,8 @@ def test_schedules_and_graph(far: Far) -> None:
     far("deploy", "flow.yaml")
     (entry,) = [each for each in far.json("schedules", "--next", "3")["schedules"] if each["workflow"] == "flow"]
     assert len(entry["next"]) == 3
+    (row,) = far.json("schedules", "calendar", "flow")["workflows"]
+    assert {each["state"] for each in row["times"]} == {"planned"}
     assert far("graph", "flow").stdout == "● extract\n│\n● load\n"
     assert "<svg" in far("graph", "flow", "--format", "svg").stdout
 
@@ -233,6 +236,7 @@ def test_backfill_with_progress_limit_and_a_pause(far: Far) -> None:
     limited = far(*times, "--limit", "1")
     assert "1 runs created" in limited.stdout
     assert "5 times are left" in limited.stdout
+    assert [each["state"] for each in far.json(*times, "--dry-run")["plan"]] == ["exists"] + ["new"] * 5
     waiting = far.start(*times, "--max-active", "2")
     assert waiting.stderr is not None
     assert waiting.stderr.readline() == "2 of 6 times have their runs, 2 unfinished\n"

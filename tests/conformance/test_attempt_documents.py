@@ -173,6 +173,9 @@ def test_outputs_and_shared_values_are_read_by_their_references(opened: Open) ->
     assert attempt_of_output(shared) is None
     gone = output_reference(TWO)
     assert list(reader.read_values([reference, shared, gone], 100)) == [b"[1]", b"[2]", None]
+    assert reader.read_value(shared, 1, 1) == b"2"
+    assert reader.read_value(shared) == b"[2]"
+    assert (reader.read_value(shared, 9, 5), reader.read_value(gone)) == (b"", b"")
     assert reader.has_value(reference)
     assert not reader.has_value(gone)
     assert isinstance(reader.read_values([reference], 2)[0], DocumentError)

@@ -206,3 +206,20 @@ async def test_looking_ahead_says_what_the_single_questions_say(store: StateStor
     assert (await store.look_ahead(["unknown"])).next_location is None
     await store.create_runs([new_run(version("noon"))], NOW)
     assert (await store.look_ahead(())).runs_wait
+
+
+async def test_runs_are_found_by_the_times_they_are_for(store: StateStore) -> None:
+    await planned(store)
+    await planned(store, "other")
+    await store.create_runs([slot(10), slot(20), slot(30), slot(20, "other")], NOW)
+    await store.create_runs(
+        [new_run(version("flow"), trigger=Trigger.BACKFILL, scheduled_for=later(40), params={"n": 1})], NOW
+    )
+    await store.create_runs([new_run(version("flow"), trigger=Trigger.MANUAL, scheduled_for=later(50))], NOW)
+    found = await store.find_scheduled("flow", [later(seconds) for seconds in (50, 40, 20, 15, 10)])
+    assert sorted(found) == [later(10), later(20), later(40)]
+    assert [found[later(20)].workflow, found[later(40)].trigger] == ["flow", Trigger.BACKFILL]
+    assert found[later(40)].params == {}
+    assert found[later(20)].scheduled_for == later(20)
+    assert await store.find_scheduled("flow", []) == {}
+    assert await store.find_scheduled("nothing", [later(10)]) == {}

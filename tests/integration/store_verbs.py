@@ -138,6 +138,7 @@ READS: dict[str, Verb] = {
     "due_schedules": lambda store, _: store.due_schedules(NOW),
     "find_by_key": lambda store, _: store.find_by_key("flow", "k"),
     "find_cached": lambda store, _: store.find_cached("k", NOW),
+    "find_scheduled": lambda store, _: store.find_scheduled("flow", [NOW]),
     "find_runs": lambda store, _: store.find_runs("run"),
     "find_token": lambda store, _: store.find_token("digest of old"),
     "get_owner": lambda store, given: store.get_owner(given.ready),

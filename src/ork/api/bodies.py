@@ -66,7 +66,7 @@ class BackfillBody(Body):
         alias="to", max_length=60, description="RFC 3339, included; never later than now.", json_schema_extra=_DATE_TIME
     )
     params: dict[str, Any] = Field(default_factory=dict)
-    dry_run: bool = Field(False, description="Only return the times.")
+    dry_run: bool = Field(False, description="Only return the times, and which of them have a run.")
 
 
 class PruneBody(Body):

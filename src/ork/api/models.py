@@ -20,6 +20,7 @@ from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
 from ork.status.cost import CostReport
+from ork.status.reasons import ReasonCode
 from ork.status.schedulers import Liveness
 
 M = TypeVar("M", bound=BaseModel)
@@ -109,9 +110,28 @@ class Run(Response):
     params: dict[str, Any] | None
 
 
+class Progress(Response):
+    """Tasks that have ended, of all; a fan-out counts as its instances."""
+
+    done: int
+    total: int
+
+
+class ListedRun(Run):
+    """`progress` is set with `counts=true`, for the first 100 runs of a page."""
+
+    progress: Progress | None
+
+
 class RunPage(Response):
-    runs: list[Run]
+    """`count` is set with `counts=true`: the runs on all pages, at most 1000. If `count_is_exact` is false, there are or may
+    be more. `partial`: some runs that match are on no page."""
+
+    runs: list[ListedRun]
     cursor: str | None
+    count: int | None
+    count_is_exact: bool | None
+    partial: bool
 
 
 @fields_from(task.Attempt, skip=("key", "token_hash"))
@@ -182,9 +202,32 @@ class Graph(Response):
     nodes: list[GraphNode]
 
 
+class Reference(Response):
+    """A run, or a task of it."""
+
+    run: str
+    task: str | None
+    index: int | None
+
+
+class WhyItem(Response):
+    """One sentence of the answer. `task` and `index`: the task that the sentence is about; null if it is about the subject.
+    `until`: when that ends at the latest, or the next attempt starts. `refs`: who is waited for, or holds the slots."""
+
+    code: ReasonCode
+    text: str
+    until: datetime | None
+    task: str | None
+    index: int | None
+    refs: list[Reference]
+
+
 class Explanation(Response):
+    """`why` has the texts of `items`."""
+
     subject: str
     why: list[str]
+    items: list[WhyItem]
 
 
 @fields_from(CostReport)
@@ -282,12 +325,22 @@ class ScheduleState(Response):
     enabled: bool
 
 
+class BackfillTime(Response):
+    """A time that would get a new run, or that has one."""
+
+    time: datetime
+    state: Literal["new", "exists"]
+    run: str | None
+    status: RunStatus | None
+
+
 class Backfill(Response):
-    """`times` is set for a dry run only."""
+    """`times` and `plan` are set for a dry run only."""
 
     created: int
     total: int
     times: list[datetime] | None
+    plan: list[BackfillTime] | None
 
 
 class Scheduler(Response):

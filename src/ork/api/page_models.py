@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any, Literal
 
-from ork.api.models import Failure, ProblemDetails, Response, Run, Task
+from pydantic import Field
+
+from ork.api.models import Failure, ProblemDetails, Progress, Response, Run, Task
 from ork.model.access import Role
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
+from ork.status.calendar import TimeState
+from ork.status.previews import OutputKind
 
 
 class TaskCounts(Response):
@@ -26,13 +31,6 @@ class TaskFailure(Response):
     failure: Failure | None
     exit_code: int | None
     finished_at: datetime | None
-
-
-class Progress(Response):
-    """Tasks that have ended, of all; a fan-out counts as its instances."""
-
-    done: int
-    total: int
 
 
 class Estimate(Response):
@@ -158,6 +156,49 @@ class WorkflowDurations(Response):
     tasks: list[TaskSpread]
 
 
+class CalendarTime(Response):
+    """`run` is set if `state` is `run`. A `missed` time has passed without a run, or its run was deleted; the run of a
+    `due` time is still to be created."""
+
+    time: datetime
+    state: TimeState
+    run: RunMark | None
+
+
+class ClockNote(Response):
+    """A local time that a clock change skips or repeats, and when the schedule fires."""
+
+    local: datetime
+    kind: Literal["skipped", "repeated"]
+    fires: list[datetime]
+    text: str
+
+
+class CalendarWorkflow(Response):
+    """Times in ascending order. If `partial`, times from `until` on are missing, or some runs of an earlier schedule."""
+
+    workflow: str
+    cron: str
+    timezone: str
+    enabled: bool
+    times: list[CalendarTime]
+    partial: bool
+    until: datetime | None
+    notes: list[ClockNote]
+    problem: str | None
+
+
+class Calendar(Response):
+    """The times from `from` until before `to`."""
+
+    first: datetime = Field(alias="from")
+    to: datetime
+    now: datetime
+    workflows: list[CalendarWorkflow]
+    partial: bool
+    cursor: str | None
+
+
 class RunningRun(Response):
     """`progress` is set for the first 20 runs."""
 
@@ -214,6 +255,30 @@ class BulkResult(Response):
 
 class BulkResults(Response):
     results: list[BulkResult]
+
+
+class OutputKey(Response):
+    """A member of an object; `value` is null if it is long (`is_shown` is false)."""
+
+    name: str
+    value: Any
+    is_shown: bool
+
+
+class OutputPreview(Response):
+    """`size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely.
+    A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`:
+    nothing is left out."""
+
+    kind: OutputKind
+    size: int | None
+    length: int | None
+    is_complete: bool
+    items: list[Any] | None
+    columns: list[str] | None
+    keys: list[OutputKey] | None
+    text: str | None
+    value: Any
 
 
 class LogLines(Response):

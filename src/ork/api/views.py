@@ -17,6 +17,7 @@ from ork.model.ids import RunId
 from ork.model.workflow import Version
 from ork.state.records import TaskCount, TaskFilter
 from ork.status.facts import with_facts
+from ork.status.grid import EndedRuns
 from ork.status.run_view import version_of
 from ork.status.secret_masking import hidden_params, mask_params
 from ork.status.shapes import full_run_json
@@ -52,6 +53,12 @@ async def ended_run(request: Request, api: Api, run: RunId) -> tuple[dict[str, s
         return {}, None
     tag = entity_tag(run, update.mark)
     return tagged(tag), not_modified(request, tag)
+
+
+def ended_runs(api: Api) -> EndedRuns:
+    """The counts of runs that have ended, which this process keeps."""
+    kept: EndedRuns = api.kept.setdefault(EndedRuns, EndedRuns())
+    return kept
 
 
 async def whole_run(api: Api, run: RunId) -> str | None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ork.status.cost import CostReport
     from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import RunTarget
+    from ork.status.run_search import FoundRuns, RunSearch
     from ork.telemetry import Telemetry
     from ork.traces.exporter import TraceExporter
 
@@ -283,6 +284,12 @@ class Installation:
 
         return await explain(self.store, self.objects, target, now, timeouts_of(self.settings))
 
+    async def search_runs(self, search: RunSearch) -> FoundRuns:
+        """A page of the runs that match."""
+        from ork.status.run_search import search_runs
+
+        return await search_runs(self.store, search)
+
     async def cost(self, run: RunId, now: datetime) -> CostReport:
         """The estimated cost of a run."""
         from ork.app.pricing import pricing_of
@@ -342,6 +349,11 @@ class RemoteInstallation(Installation):
         from ork.api.client.store import fetch_explanation
 
         return fetch_explanation(self.server, target)
+
+    async def search_runs(self, search: RunSearch) -> FoundRuns:
+        from ork.api.client.store import fetch_runs
+
+        return fetch_runs(self.server, search)
 
     async def cost(self, run: RunId, now: datetime) -> CostReport:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import fetch_cost

@@ -14,7 +14,7 @@ from ork.model.workflow import Approval
 from ork.status.formatting import duration, rough
 from ork.status.history import History
 from ork.status.run_view import RunView
-from ork.status.why import waits_for_approval
+from ork.status.why_task import waits_for_approval
 
 MAX_LINES = 14
 BAR_WIDTH = 28

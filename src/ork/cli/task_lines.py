@@ -14,7 +14,7 @@ from ork.status.attempt_text import earlier_attempts_text, failure_notes
 from ork.status.formatting import argument, between, count, duration, metrics_text, ran_in_text
 from ork.status.run_view import Instances, RunView, is_group
 from ork.status.secret_masking import mask_text
-from ork.status.why import queue_reason, waits_for_approval
+from ork.status.why_task import queue_reason, waits_for_approval
 
 MIN_NAME = 9
 MAX_NAME = 40

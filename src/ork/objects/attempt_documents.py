@@ -124,6 +124,10 @@ class AttemptDocuments(Protocol):
         """A value with more than `limit` bytes is a DocumentError, and is not read."""
         ...
 
+    def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
+        """Part of a value; empty beyond its end or if there is none."""
+        ...
+
     def has_value(self, reference: str) -> bool: ...
 
     # ── log ──────────────────────────────────────────────────────────────────────────────────────

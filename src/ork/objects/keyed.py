@@ -82,6 +82,9 @@ class KeyedDocuments(_Verbs):
     def read_values(self, references: Sequence[str], limit: int | None) -> Sequence[Found]:
         return self._get_many(references, limit)
 
+    def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
+        return self.read(reference, start, size)
+
     def has_value(self, reference: str) -> bool:
         return self.size(reference) is not None
 

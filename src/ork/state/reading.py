@@ -78,6 +78,11 @@ class StateReader(Protocol):
         """The run that was created under this idempotency key."""
         ...
 
+    async def find_scheduled(self, workflow: str, times: Sequence[datetime]) -> Mapping[datetime, Run]:
+        """The runs that a schedule or a backfill created for these times, by time and without params. Costs one read of
+        an index for each time."""
+        ...
+
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         """Up to `limit` ids that begin with the prefix, in order."""
         ...

@@ -9,7 +9,7 @@ from ork.model.workflow import Approval, NotBy
 from ork.state.reading import StateReader
 from ork.status.ids import RunTarget, pick_tasks
 from ork.status.run_view import RunView
-from ork.status.why import waits_for_approval
+from ork.status.why_task import waits_for_approval
 
 
 def named_task(view: RunView, target: RunTarget) -> str | None:

@@ -14,7 +14,7 @@ from ork.state.reading import StateReader
 from ork.state.records import RunFilter
 from ork.status.run_view import RunView, is_group, open_view, version_of
 from ork.status.shapes import time_json
-from ork.status.why import waits_for_approval
+from ork.status.why_task import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
@@ -12,6 +12,7 @@ from ork.state.reading import StateReader
 from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
 from ork.status.ids import RunTarget, pick_tasks, resolve_run
+from ork.status.reasons import Reason, ReasonCode, reason_json, sentences
 from ork.status.why import why_instances, why_not_started, why_run, why_task
 
 
@@ -26,7 +27,20 @@ class ExplainTimeouts(NamedTuple):
 
 class WhyAnswer(NamedTuple):
     subject: str
-    sentences: list[str]
+    reasons: list[Reason]
+
+    @property
+    def sentences(self) -> list[str]:
+        return sentences(self.reasons)
+
+
+def why_json(answer: WhyAnswer) -> dict[str, Any]:
+    """`why` has the sentences, `items` the same reasons for programs."""
+    return {
+        "subject": answer.subject,
+        "why": [reason.text for reason in answer.reasons],
+        "items": [reason_json(reason) for reason in answer.reasons],
+    }
 
 
 async def explain(
@@ -35,17 +49,17 @@ async def explain(
     found = await resolve_run(store, target.run)
     snapshot = replaced(await gather(store, objects, target, found, now), **timeouts._asdict())
     view = snapshot.view
-    held: list[str] = []
+    held: list[Reason] = []
     if not view.run.status.is_final:
         controls = controls_of_run(await store.list_controls(), snapshot.owner, snapshot.schedulers)
-        held = [control_text(control, now) for control in controls]
+        held = [Reason(ReasonCode.CONTROL, control_text(control, now)) for control in controls]
     if target.task is None:
         return WhyAnswer(f"run {view.short}", [*held, *why_run(snapshot)])
     if not view.tasks:
         key = pick_tasks(map(TaskKey, view.specs), target._replace(instance=None))[0]
         return WhyAnswer(f"{view.short}/{key}", [*held, *why_not_started(snapshot)])
     key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
-    sentences = why_task(snapshot, view.tasks[key])
+    reasons = why_task(snapshot, view.tasks[key])
     if key.index is None:
-        sentences += why_instances(snapshot, key.name)
-    return WhyAnswer(f"{view.short}/{key}", sentences if view.tasks[key].status.is_final else [*held, *sentences])
+        reasons += why_instances(snapshot, key.name)
+    return WhyAnswer(f"{view.short}/{key}", reasons if view.tasks[key].status.is_final else [*held, *reasons])

@@ -20,7 +20,8 @@ from ork.status.platform_notes import platform_notes
 from ork.status.run_view import RunView, open_view
 from ork.status.schedulers import NO_DEADLINE, NO_SCHEDULER, present_schedulers
 from ork.status.snapshot import Snapshot
-from ork.status.why import EXPLAINED_STATUSES, MAX_NAMES, MAX_TASKS
+from ork.status.why import EXPLAINED_STATUSES, MAX_TASKS
+from ork.status.why_task import MAX_NAMES
 
 
 async def gather(

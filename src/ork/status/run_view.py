@@ -163,6 +163,13 @@ async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS
     return view, view.apply(update)
 
 
+async def open_task(store: StateReader, run: RunId, key: TaskKey) -> tuple[RunView, Task | None]:
+    """The view of a run with one task only, and the task; None if the run does not have it."""
+    before = None if key.index is None else TaskKey(key.name, key.index - 1 if key.index else None)
+    view, _ = await open_view(store, run, TaskFilter(key.name, after=before, limit=1))
+    return view, view.tasks.get(key)
+
+
 async def refresh(store: StateReader, view: RunView) -> list[Task]:
     """Updates the view and returns the tasks that changed since the last update."""
     update = await store.run_updates(view.run.id, view.mark)

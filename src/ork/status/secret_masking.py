@@ -92,6 +92,11 @@ def masked_output(hidden: Mask | None, data: bytes) -> bytes:
     return shown.encode("utf-8", "surrogatepass")
 
 
+def hidden_value(hidden: Mask | None, value: Any) -> Any:
+    """A JSON value with the values of sensitive params masked."""
+    return value if hidden is None else _value(hidden, value)
+
+
 def _opened(run: Run, name: str, key: bytes) -> Any:
     """The param's value; None if another installation encrypted it, since no task here received it."""
     try:

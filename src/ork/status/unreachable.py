@@ -53,6 +53,14 @@ def closing_text(snap: Snapshot, task: Task) -> str | None:
     return f"{text}; {_unreachable(snap, task, attempt)}"
 
 
+def closing_end(snap: Snapshot, task: Task) -> datetime | None:
+    """When an attempt whose machine does not respond counts as over; None if it is not known."""
+    attempt = snap.attempts.get(task.key)
+    if attempt is None or not _is_silent(snap, attempt):
+        return None
+    return _over_at(snap, task, attempt)
+
+
 class UnreachableTasks(NamedTuple):
     """The tasks that a run being cancelled still waits for, one line each. `is_endless`: until a person intervenes."""
 

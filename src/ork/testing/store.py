@@ -17,6 +17,7 @@ READS = frozenset(
         "list_workflows",
         "get_run",
         "find_runs",
+        "find_scheduled",
         "shorten_ids",
         "list_runs",
         "last_runs",

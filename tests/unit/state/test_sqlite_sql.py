@@ -66,6 +66,7 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
             "INDEX runs_by_workflow (workflow=? AND status=? AND created_at>? AND (created_at,id)<(?,?))",
         ),
         ("tasks_changed_since", "INDEX tasks_changed (run_id=? AND changed>?)"),
+        ("find_scheduled", "INDEX runs_slot (workflow=? AND scheduled_for=?)"),
         ("find_by_key", "INDEX runs_key (workflow=? AND key=?)"),
         ("find_by_slot", "INDEX runs_slot (workflow=? AND scheduled_for=?)"),
         ("alerts_of_run", "INDEX alerts_of_run (run_id=?)"),

@@ -13,6 +13,7 @@ from ork.state.memory.store import MemoryStore
 from ork.status.gather import gather
 from ork.status.ids import RunTarget
 from ork.status.launch_groups import waiting_groups
+from ork.status.reasons import sentences
 from ork.status.run_view import open_view
 from ork.status.why import why_instances, why_task
 from tests.conformance.state_samples import ANN, NOW, changes, group_requests, later, owned_run, task
@@ -42,7 +43,7 @@ def test_why_says_which_group_an_instance_waits_in_and_how_many_have_started() -
         run, group = await group_of_four(store)
         snap = await gather(store, MemoryObjects(), RunTarget(run, "extract", 3), run, later(20))
         waiting = next(row for key, row in snap.view.tasks.items() if key.index == 3)
-        assert why_task(snap, waiting)[0] == f"waiting in group `{group}` (2 of 4 started), for 20.0s"
+        assert why_task(snap, waiting)[0].text == f"waiting in group `{group}` (2 of 4 started), for 20.0s"
 
     asyncio.run(story())
 
@@ -53,7 +54,7 @@ def test_why_of_a_fan_out_and_show_name_the_group_once() -> None:
         run, group = await group_of_four(store)
         line = f"2 instances waiting in group `{group}` (2 of 4 started)"
         snap = await gather(store, MemoryObjects(), RunTarget(run, "extract", None), run, later(20))
-        assert [text.strip() for text in why_instances(snap, "extract") if "group" in text] == [line]
+        assert [text.strip() for text in sentences(why_instances(snap, "extract")) if "group" in text] == [line]
         view, _ = await open_view(store, run)
         shown = show_lines(view, later(20), groups=await waiting_groups(store, view))
         assert sum(line in "".join(span.text for span in spans) for spans in shown) == 1

@@ -10,9 +10,10 @@ from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval, Budget, NotBy, OnExceed, OnUnreachable, Rate, TaskSpec
 from ork.state.records import LimitUse
+from ork.status import why as answers
+from ork.status.reasons import ReasonCode, Ref, sentences
 from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
-from ork.status.why import why_not_started, why_run, why_task
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
 
 SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
@@ -24,6 +25,18 @@ def snapshot(tasks: list[Task], now: float = 10.0, specs: Any = None, view: Any 
     specs = specs or [spec(task.key.name) for task in tasks]
     known = {"schedulers": SERVED} | {key: fields.pop(key) for key in list(fields) if key in Snapshot.__match_args__}
     return Snapshot(view=view or view_of(specs, tasks, **fields), now=at(now), **known)
+
+
+def why_run(snap: Snapshot) -> list[str]:
+    return sentences(answers.why_run(snap))
+
+
+def why_task(snap: Snapshot, task: Task) -> list[str]:
+    return sentences(answers.why_task(snap, task))
+
+
+def why_not_started(snap: Snapshot) -> list[str]:
+    return sentences(answers.why_not_started(snap))
 
 
 def why(task: Task, *others: Task, **fields: Any) -> str:
@@ -285,3 +298,29 @@ def test_a_run_that_exceeded_its_budget_and_continues() -> None:
     assert "exceeded its budget of $5.00 6s ago (`ork cost 7f3k`)" in lines
     cancelled = view_of([spec("a")], [running("a")], budget=Budget(5.0, OnExceed.CANCEL))
     assert not any("exceeded" in line for line in why_run(snapshot([], view=cancelled, over_budget_at=at(4))))
+
+
+def test_reasons_name_whom_a_task_waits_for_and_until_when() -> None:
+    def reason(task: Task, *others: Task, **fields: Any) -> tuple[Any, ...]:
+        found = answers.why_task(snapshot([task, *others], **fields), task)[0]
+        return found.code, found.until, found.refs
+
+    specs = [spec("load", "extract"), spec("extract")]
+    run = view_of(specs, []).run.id
+    upstream = (Ref(run, TaskKey("extract")),)
+    assert reason(waiting("load"), running("extract"), specs=specs) == (ReasonCode.UPSTREAM, None, upstream)
+    retry = waiting("load", attempt=1, retry_at=at(50), failure=ERROR)
+    assert reason(retry, specs=[spec("load", retries=2)]) == (ReasonCode.RETRY, at(50), ())
+    other = RunId("8m2paaaaaaaa")
+    limit = LimitUse("pool:db", 1, 1, (AttemptKey(other, TaskKey("scan", 3), 1),))
+    held = reason(waiting("load"), specs=[spec("load", pool="db")], limits=(limit,), short_ids=SHORT)
+    assert held == (ReasonCode.LIMIT, None, (Ref(other, TaskKey("scan", 3)),))
+    slow = reason(running("load"), specs=[spec("load", timeout=60.0)])
+    assert slow == (ReasonCode.RUNNING, at(60), ())
+
+
+def test_a_line_about_a_task_names_it() -> None:
+    first, line = answers.why_run(snapshot([running("load")]))
+    assert (first.code, first.task) == (ReasonCode.RUNNING, None)
+    assert (line.task, line.sentence) == (TaskKey("load"), f"  {line.text}")
+    assert line.text.startswith("load: running for")

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from ork.status.cost import CostReport
     from ork.status.explain import WhyAnswer
     from ork.status.ids import RunTarget
+    from ork.status.run_search import FoundRuns, RunSearch
 
 _COMPILED = "application/vnd.ork.workflow+json"
 _ALIVE_SECONDS = 1.0
 _CREATED = 201
 _MAX_MATCHES = 100  # more ids than ever share a prefix
 _PAGE = 1000
+_TIMES_AT_ONCE = 50
 
 
 class RemoteStore:
@@ -155,16 +157,16 @@ class RemoteStore:
         return {run: shortest_prefix(run, [id for id in alike[run] if id != run], least) for run in runs}
 
     async def list_runs(self, query: RunFilter) -> RunPage:
-        page = self._server.get(
-            "runs",
-            workflow=query.workflow,
-            status=sorted(status.value for status in query.statuses) or None,
-            limit=min(query.limit, 1000),
-            cursor=query.cursor,
-            created_after=query.created_after and query.created_after.isoformat(),
-            created_before=query.created_before and query.created_before.isoformat(),
-        )
+        page = self._server.get("runs", **_run_query(query))
         return RunPage(tuple(read_run(row) for row in page["runs"]), page["cursor"])
+
+    async def find_scheduled(self, workflow: str, times: Sequence[datetime]) -> Mapping[datetime, Run]:
+        found: dict[datetime, Run] = {}
+        for start in range(0, len(times), _TIMES_AT_ONCE):
+            some = [time.isoformat() for time in times[start : start + _TIMES_AT_ONCE]]
+            runs = map(read_run, self._server.get("runs", workflow=workflow, scheduled_for=some)["runs"])
+            found |= {run.scheduled_for: run for run in runs if run.scheduled_for is not None}
+        return found
 
     async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
         pages = [await self.list_runs(RunFilter(workflow=name, limit=1)) for name in workflows]
@@ -347,10 +349,37 @@ class RemoteStore:
 
 def fetch_explanation(server: Server, target: RunTarget) -> WhyAnswer:
     from ork.status.explain import WhyAnswer
+    from ork.status.reasons import Reason, ReasonCode, read_reason
 
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
-    return WhyAnswer(found["subject"], found["why"])
+    if "items" in found:
+        return WhyAnswer(found["subject"], [read_reason(row) for row in found["items"]])
+    return WhyAnswer(found["subject"], [Reason(ReasonCode.UNKNOWN, text) for text in found["why"]])  # an older server
+
+
+def fetch_runs(server: Server, search: RunSearch) -> FoundRuns:
+    from ork.status.run_search import FoundRuns
+
+    more = {
+        "trigger": search.trigger and search.trigger.value,
+        "q": search.text,
+        "param": search.param and ":".join(search.param),
+        "sort": search.sort and search.sort.value,
+    }
+    page = server.get("runs", **_run_query(search.where), **more)
+    return FoundRuns(tuple(map(read_run, page["runs"])), page["cursor"], page.get("partial", False))
+
+
+def _run_query(query: RunFilter) -> dict[str, Any]:
+    return {
+        "workflow": query.workflow,
+        "status": sorted(status.value for status in query.statuses) or None,
+        "limit": min(query.limit, _PAGE),
+        "cursor": query.cursor,
+        "created_after": query.created_after and query.created_after.isoformat(),
+        "created_before": query.created_before and query.created_before.isoformat(),
+    }
 
 
 def fetch_cost(server: Server, run: RunId) -> CostReport:

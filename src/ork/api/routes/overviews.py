@@ -10,12 +10,13 @@ from starlette.responses import Response
 
 from ork.api import page_models
 from ork.api.bodies import json_response
-from ork.api.context import Api, api_of
+from ork.api.context import api_of
 from ork.api.parameters import NameCursor, WorkflowName, parse_time
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
+from ork.api.views import ended_runs
 from ork.model.access import Role
-from ork.status.grid import MOST_RUNS, EndedRuns, workflow_durations, workflow_grid
+from ork.status.grid import MOST_RUNS, workflow_durations, workflow_grid
 from ork.status.home import overview
 
 routes = Routes("overview")
@@ -37,7 +38,7 @@ async def get_overview(
     api = api_of(request)
     start = api.now() - DAY if since is None else parse_time(since, "since")
     entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
-    found = await overview(api.store, _ended_runs(api), entries[:limit], start, api.now())
+    found = await overview(api.store, ended_runs(api), entries[:limit], start, api.now())
     return json_response({**found, "cursor": entries[limit - 1].name if len(entries) > limit else None})
 
 
@@ -48,7 +49,7 @@ async def get_grid(
     """Returns the last runs of the workflow, newest first, with the state of each task in each of them."""
     api = api_of(request)
     await known_workflow(api, name)
-    return json_response(await workflow_grid(api.store, _ended_runs(api), name, runs))
+    return json_response(await workflow_grid(api.store, ended_runs(api), name, runs))
 
 
 @routes.add("GET", "/workflows/{name}/durations", Role.VIEWER, response_model=page_models.WorkflowDurations)
@@ -56,9 +57,4 @@ async def get_durations(request: Request, name: WorkflowName) -> Response:
     """Returns how long the workflow's runs and tasks took in the last week, and the change from the week before."""
     api = api_of(request)
     await known_workflow(api, name)
-    return json_response(await workflow_durations(api.store, _ended_runs(api), name, api.now()))
-
-
-def _ended_runs(api: Api) -> EndedRuns:
-    kept: EndedRuns = api.kept.setdefault(EndedRuns, EndedRuns())
-    return kept
+    return json_response(await workflow_durations(api.store, ended_runs(api), name, api.now()))

@@ -32,7 +32,7 @@ from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.trigger import RunRequest, trigger
-from ork.api.views import ended_run, graph_text, whole_run
+from ork.api.views import ended_run, ended_runs, graph_text, whole_run
 from ork.core.commands import parse_key
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.model.access import Role
@@ -47,10 +47,11 @@ from ork.status.columns import run_columns
 from ork.status.cost import cost_report, read_facts
 from ork.status.damage import check_readable
 from ork.status.declare_dead import check_declared_dead
-from ork.status.explain import explain
+from ork.status.explain import explain, why_json
 from ork.status.facts import with_facts
 from ork.status.ids import parse_target, resolve_run
 from ork.status.refusals import check_retry, command_refused
+from ork.status.run_search import Count, RunSearch, Sort, count_runs, progress_of, search_runs
 from ork.status.run_view import open_view, version_of
 from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
 from ork.status.shapes import attempt_json, listed_run_json, run_json, task_row
@@ -104,15 +105,61 @@ async def list_runs(
     status: Status = None,
     created_after: Time = None,
     created_before: Time = None,
+    trigger: Annotated[Trigger | None, Query(description="What started the run.")] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            min_length=1, max_length=100, description="Part of a workflow's name, or four or more characters of an id."
+        ),
+    ] = None,
+    param: Annotated[
+        str | None,
+        Query(
+            max_length=500, pattern="^[^:]+:", description="NAME:VALUE; a value that is not text is written as JSON."
+        ),
+    ] = None,
+    sort: Annotated[
+        Sort | None, Query(description="By duration: of the newest 1000 that match and have ended, on one page.")
+    ] = None,
+    scheduled_for: Annotated[
+        list[str] | None,
+        Query(max_length=100, description="With `workflow`: the runs for these times of its schedule."),
+    ] = None,
+    counts: Annotated[bool, Query(description="Also count the runs that match, and the tasks of each run.")] = False,
     limit: Limit = 20,
     cursor: RunCursor = None,
 ) -> Response:
-    """Lists runs, newest first, without params. Get a run to read its params."""
+    """Lists runs, newest first, without params. Get a run to read its params. A page may be short, or even empty, and
+    have a cursor: a search by `trigger`, `q` or `param` ends after some time, and `cursor` continues it."""
+    api = api_of(request)
+    if scheduled_for is not None:
+        return await _scheduled_runs(api, workflow, scheduled_for)
     after = None if created_after is None else parse_time(created_after, "created_after")
     before = None if created_before is None else parse_time(created_before, "created_before")
-    query = RunFilter(workflow, frozenset(status or ()), limit, cursor, after, before)
-    page = await api_of(request).store.list_runs(query)
-    return json_response({"runs": [listed_run_json(run) for run in page.runs], "cursor": page.cursor})
+    where = RunFilter(workflow, frozenset(status or ()), limit, cursor, after, before)
+    named, _, value = (param or "").partition(":")
+    search = RunSearch(where, trigger, q, (named, value) if param else None, sort)
+    found = await search_runs(api.store, search)
+    progress = await progress_of(api.store, ended_runs(api), found.runs) if counts else [None] * len(found.runs)
+    rows = [{**listed_run_json(run), "progress": each} for run, each in zip(found.runs, progress, strict=True)]
+    count = await count_runs(api.store, search) if counts else Count(None, None)
+    return json_response(
+        {
+            "runs": rows,
+            "cursor": found.cursor,
+            "count": count.number,
+            "count_is_exact": count.is_exact,
+            "partial": found.is_partial,
+        }
+    )
+
+
+async def _scheduled_runs(api: Api, workflow: str | None, times: list[str]) -> Response:
+    if workflow is None:
+        raise UsageError("`scheduled_for` needs a `workflow`")
+    found = await api.store.find_scheduled(workflow, [parse_time(time, "scheduled_for") for time in times])
+    rows = [{**listed_run_json(found[time]), "progress": None} for time in sorted(found, reverse=True)]
+    return json_response({"runs": rows, "cursor": None, "count": None, "count_is_exact": None, "partial": False})
 
 
 @routes.add("GET", "/run-ids", Role.VIEWER, response_model=models.RunIds)
@@ -248,7 +295,7 @@ async def why(request: Request, run: RunText, task: TaskTarget = None) -> Respon
     """Explains why the run or task is (not) running, what happens next and when."""
     api = api_of(request)
     explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
-    return json_response({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
+    return json_response(why_json(explained))
 
 
 @routes.add("GET", "/runs/{run}/cost", Role.VIEWER, response_model=models.RunCost)

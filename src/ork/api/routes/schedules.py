@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from ork.api import models
+from ork.api import models, page_models
 from ork.api.bodies import BackfillBody, WorkflowBody, described, json_response, read_body
 from ork.api.context import api_of, caller_of
-from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, WorkflowName, parse_time
+from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, OptionalName, WorkflowName, parse_time
 from ork.api.routes.workflows import known_workflow, unknown_workflow
 from ork.api.routing import Routes
 from ork.api.trigger import new_run_id
@@ -24,12 +24,14 @@ from ork.model.access import Role
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger
 from ork.state.sealing import stored_params
+from ork.status.calendar import Range, backfill_plan, calendar, check_range
 from ork.status.schedules import set_schedule_enabled, upcoming
 from ork.status.shapes import time_json, upcoming_json
 
 routes = Routes("schedules")
 
 MOST_RUNS = 10_000
+_TIME: dict[str, Any] = {"format": "date-time"}
 AT_ONCE = 100
 
 
@@ -46,6 +48,33 @@ async def list_schedules(
     entries = [entry for entry in await api.store.list_schedules() if cursor is None or entry.workflow > cursor]
     rows = [{**upcoming_json(upcoming(entry, api.now(), count)), "version": entry.version} for entry in entries[:limit]]
     return json_response({"schedules": rows, "cursor": rows[-1]["workflow"] if len(entries) > limit else None})
+
+
+@routes.add("GET", "/calendar", Role.VIEWER, response_model=page_models.Calendar)
+async def get_calendar(
+    request: Request,
+    first: Annotated[
+        str, Query(alias="from", max_length=60, description="RFC 3339, included.", json_schema_extra=_TIME)
+    ],
+    to: Annotated[
+        str, Query(max_length=60, description="RFC 3339, excluded; at most 92 days.", json_schema_extra=_TIME)
+    ],
+    workflow: OptionalName = None,
+    cursor: NameCursor = None,
+) -> Response:
+    """Lists the times of schedules in a range: past ones with their runs, missed ones and future ones. At most 1000 of each
+    workflow, and about 5000 in all: `partial` says so, and `cursor` continues with the next workflow."""
+    api = api_of(request)
+    start, end = parse_time(first, "from"), parse_time(to, "to")
+    check_range(start, end)
+    if workflow is not None:
+        await known_workflow(api, workflow)
+    entries = [
+        entry
+        for entry in await api.store.list_schedules()
+        if workflow in (None, entry.workflow) and (cursor is None or entry.workflow > cursor)
+    ]
+    return json_response(await calendar(api.store, entries, Range(start, end, api.now())))
 
 
 @routes.add(
@@ -99,7 +128,8 @@ async def backfill(request: Request, name: WorkflowName) -> Response:
         detail = {"from": body.first, "to": body.last, "created": created}
         await api.record_change(caller, "workflow.backfill", name, json.dumps(detail))
     shown = [time_json(time) for time in times] if body.dry_run else None
-    return json_response({"created": created, "total": len(times), "times": shown})
+    plan = await backfill_plan(api.store, name, times) if body.dry_run else None
+    return json_response({"created": created, "total": len(times), "times": shown, "plan": plan})
 
 
 def _times(schedule: Schedule, first: datetime, last: datetime) -> list[datetime]:

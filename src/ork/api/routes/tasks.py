@@ -9,6 +9,8 @@ from typing import Annotated
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from ork.api import page_models
+from ork.api.bodies import json_response
 from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STREAM
 from ork.api.logs import ByteRange, NotSatisfiable, find_attempt, follow_log, log_bytes, log_size, requested_range
@@ -18,9 +20,11 @@ from ork.api.routing import Routes
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.state.records import TaskFilter
 from ork.status.ids import resolve_run
 from ork.status.outputs import check_has_output, output_parts
-from ork.status.run_view import open_view, version_of
+from ork.status.previews import preview_output
+from ork.status.run_view import is_group, open_task, open_view, version_of
 
 routes = Routes("runs")
 
@@ -32,7 +36,16 @@ _LOG = {
     },
     206: {"description": "The requested range.", "content": {"text/plain": {"schema": {"type": "string"}}}},
 }
-_OUTPUT = {200: {"description": "The output.", "content": {"application/json": {"schema": {}}}}}
+_OUTPUT = {
+    200: {
+        "description": "The output, any JSON; with `preview` an OutputPreview.",
+        "model": page_models.OutputPreview,
+        "content": {"application/json": {"schema": {}}},
+    }
+}
+Preview = Annotated[
+    int | None, Query(ge=1, le=1000, description="Only a preview, with at most this number of rows or keys.")
+]
 
 
 @routes.add(
@@ -82,26 +95,34 @@ def _offset(last_event: str | None) -> int:
 
 
 @routes.add("GET", "/runs/{run}/tasks/{name}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
-async def get_whole_output(request: Request, run: RunText, name: TaskName) -> Response:
-    """Returns the output of the task; for a fan-out the list of its instances' outputs."""
+async def get_whole_output(request: Request, run: RunText, name: TaskName, preview: Preview = None) -> Response:
+    """Returns the output of the task; for a fan-out the list of its instances' outputs. With `preview`, only its kind, size
+    and first rows or keys."""
     api = api_of(request)
-    return await _output(api, await resolve_run(api.store, run), TaskKey(name))
+    return await _output(api, await resolve_run(api.store, run), TaskKey(name), preview)
 
 
 @routes.add("GET", "/runs/{run}/tasks/{name}/{index}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
-async def get_output(request: Request, run: RunText, name: TaskName, index: TaskIndex) -> Response:
-    """Returns the output of one instance; index 0 for a task without instances."""
+async def get_output(
+    request: Request, run: RunText, name: TaskName, index: TaskIndex, preview: Preview = None
+) -> Response:
+    """Returns the output of one instance; index 0 for a task without instances. With `preview`, only its kind, size and first
+    rows or keys."""
     api = api_of(request)
     found = await resolve_run(api.store, run)
-    return await _output(api, found, await task_key(api, found, name, index))
+    return await _output(api, found, await task_key(api, found, name, index), preview)
 
 
-async def _output(api: Api, run: RunId, key: TaskKey) -> Response:
-    view, _ = await open_view(api.store, run)
-    task = view.tasks.get(key)
+async def _output(api: Api, run: RunId, key: TaskKey, preview: int | None) -> Response:
+    view, task = await open_task(api.store, run, key)
     if task is None:
         raise NotFoundError(f"no task `{key}` in this run", hint=f"ork show {view.short}")
     check_has_output(view, task)
+    if is_group(task):
+        only = TaskFilter(key.name, limit=None if preview is None else preview + 1)
+        view, _ = await open_view(api.store, run, only)
+    if preview is not None:
+        return json_response(await asyncio.to_thread(preview_output, api.objects, view, task, preview))
     parts = output_parts(api.objects, view, task)
     # Read before the response starts, so that errors can be reported.
     first = await asyncio.to_thread(next, parts, b"")

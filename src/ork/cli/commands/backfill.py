@@ -35,7 +35,7 @@ POLL_SECONDS = 30.0
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Create at most N runs now.")
 @click.option("-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of every run.")
-@click.option("--dry-run", is_flag=True, help="Only print the times.")
+@click.option("--dry-run", is_flag=True, help="Only print the times, and which of them have a run.")
 @json_option
 @store_options
 def backfill_command(
@@ -61,9 +61,10 @@ def backfill_command(
     if as_json:
         print_json(made)
     elif dry_run:
-        for time in made["times"]:
-            print(time)
-        print(f"{made['total']:,} times; nothing was created.", file=sys.stderr)
+        for each in made["plan"]:
+            print(each["time"] if each["run"] is None else f"{each['time']}  exists: {each['run']} {each['status']}")
+        new = sum(each["run"] is None for each in made["plan"])
+        print(f"{made['total']:,} times, {new:,} of them without a run; nothing was created.", file=sys.stderr)
     else:
         left = made["total"] - made["created"] - made["existing"]
         rest = f" {left:,} times are left." if left else ""
@@ -97,7 +98,10 @@ async def _backfill(installation: Installation, options: BackfillOptions) -> dic
         raise RefusedError(f"workflow `{options.name}` has no schedule", hint="`ork trigger` creates a single run")
     times = _times(schedule, options.start, options.end)
     if options.dry_run:
-        return {"times": [time_json(time) for time in times], "total": len(times)}
+        from ork.status.calendar import backfill_plan
+
+        plan = await backfill_plan(installation.store, options.name, times)
+        return {"times": [time_json(time) for time in times], "total": len(times), "plan": plan}
     from ork.cli.definitions import parse_params
 
     values = await stored_params(installation, version.workflow, parse_params(version.workflow, options.params))

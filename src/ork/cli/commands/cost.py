@@ -118,7 +118,7 @@ def _start(text: str) -> datetime:
     found = _AGE.fullmatch(text)
     if found is not None:
         return now() - timedelta(**{_UNITS[found[2]]: int(found[1])})
-    from ork.cli.commands.schedules import parse_time
+    from ork.cli.times import parse_time
 
     try:
         return parse_time(text, "--since")

@@ -100,7 +100,7 @@ async def _search(installation: Installation, target: RunTarget, attempt: int | 
 
 async def _print_why_empty(installation: Installation, target: RunTarget) -> None:
     """Prints on stderr why there is no log."""
-    _, sentences = await installation.explain(target, now())
+    sentences = (await installation.explain(target, now())).sentences
     subject = "nothing" if target.task is None else f"`{target.task}`"
     print(visible(f"{subject} has not started: {'; '.join(map(str.strip, sentences[:2]))}"), file=sys.stderr)
 

@@ -76,17 +76,15 @@ async def _plans(installation: Installation, versions: list[Version]) -> list[di
 
 
 def _times(schedule: Schedule | None) -> dict[str, Any]:
-    from zoneinfo import ZoneInfo
-
     from ork.core.cron import moved_times, next_fire_times
+    from ork.status.calendar import skipped_text
     from ork.status.shapes import schedule_json, time_json
 
     if schedule is None or not schedule.enabled:
         return {"schedule": schedule_json(schedule), "next": [], "warnings": []}
-    after, zone = now(), ZoneInfo(schedule.timezone)
+    after = now()
     warnings = [
-        f"there is no {moved.local:%H:%M} on {moved.local:%Y-%m-%d} in {schedule.timezone}: it fires "
-        + (f"at {moved.instead.astimezone(zone):%H:%M} instead" if moved.instead else "not at all that time")
+        skipped_text(moved.local, (moved.instead,) if moved.instead else (), schedule.timezone)
         for moved in moved_times(schedule, after, after + YEAR)[:TIMES_SHOWN]
     ]
     times = next_fire_times(schedule, after, TIMES_SHOWN)

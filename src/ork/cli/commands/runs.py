@@ -11,6 +11,7 @@ import click
 
 from ork.cli.arguments import complete_run, run_argument
 from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
+from ork.cli.times import parse_time
 from ork.model.secret import redacted_params
 
 if TYPE_CHECKING:
@@ -19,53 +20,76 @@ if TYPE_CHECKING:
     from ork.model.ids import TaskKey
     from ork.model.run import Run
     from ork.model.task import Attempt
-    from ork.state.records import RunFilter
     from ork.status.cost import CostReport
     from ork.status.launch_groups import GroupStarts
+    from ork.status.run_search import RunSearch
     from ork.status.run_view import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
+TRIGGERS = ("manual", "schedule", "backfill", "event")
 
 
 @click.group(name="runs", invoke_without_command=True)
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; may be repeated.")
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only runs that were started by this.")
+@click.option(
+    "--search", "text", metavar="TEXT", help="Part of a workflow's name, or four or more characters of an id."
+)
+@click.option("-p", "--param", metavar="NAME=VALUE", help="Only runs with this param.")
+@click.option("--after", metavar="TIME", help="Only runs created at TIME or later.")
+@click.option("--before", metavar="TIME", help="Only runs created before TIME.")
+@click.option("--longest", is_flag=True, help="Of the newest 1000 that have ended, the longest first.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--cursor", help="Continue after the previous page.")
 @json_option
 @store_options
 @click.pass_context
-def runs_command(
-    context: click.Context,
-    workflow: str | None,
-    statuses: tuple[str, ...],
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
-) -> None:
+def runs_command(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """List the latest runs, newest first, or compare two.
 
     \b
     Example:  ork runs --workflow my_etl --status failed
+              ork runs --search etl --trigger schedule --longest
     """
     if context.invoked_subcommand is not None:
         return
-    from ork.model.run import RunStatus
-    from ork.state.records import RunFilter
-
-    query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
-    runs, short, zones, following = run_short(lambda installation: _page(installation, query))
+    search = _search(options)
+    runs, short, zones, following, is_partial = run_short(lambda installation: _page(installation, search))
     if as_json:
         from ork.status.shapes import listed_run_json
 
-        print_json({"runs": [listed_run_json(run) for run in runs], "cursor": following})
+        rows = [listed_run_json(run) for run in runs]
+        print_json({"runs": rows, "cursor": following, "partial": is_partial})
         return
-    if not runs:
-        print("no runs" + (" match" if workflow or statuses else " yet: start one with `ork run`"), file=sys.stderr)
-        return
-    palette(sys.stdout).write(sys.stdout, _runs_table(runs, short, zones))
+    if runs:
+        palette(sys.stdout).write(sys.stdout, _runs_table(runs, short, zones))
+        sys.stdout.flush()
+    elif following is None:
+        is_filtered = not search.is_plain or search.where.workflow or search.where.statuses
+        print("no runs" + (" match" if is_filtered else " yet: start one with `ork run`"), file=sys.stderr)
+    if is_partial:
+        print("note: not all runs that match are shown: narrow the search", file=sys.stderr)
     if following:
         print(f"more: ork runs --cursor {following}", file=sys.stderr)
+
+
+def _search(options: dict[str, Any]) -> RunSearch:
+    from ork.errors import UsageError
+    from ork.model.run import RunStatus
+    from ork.model.workflow import Trigger
+    from ork.state.records import RunFilter
+    from ork.status.run_search import RunSearch, Sort
+
+    times = [options[name] and parse_time(options[name], f"--{name}") for name in ("after", "before")]
+    statuses = frozenset(map(RunStatus, options["statuses"]))
+    where = RunFilter(options["workflow"], statuses, options["limit"], options["cursor"], *times)
+    name, equals, value = (options["param"] or "").partition("=")
+    if options["param"] and not (name and equals):
+        raise UsageError(f"--param {options['param']} is not NAME=VALUE")
+    trigger = options["trigger"] and Trigger(options["trigger"])
+    sort = Sort.LONGEST if options["longest"] else None
+    return RunSearch(where, trigger, options["text"], (name, value) if equals else None, sort)
 
 
 @runs_command.command(name="diff")
@@ -93,17 +117,18 @@ class _Page(NamedTuple):
     short: dict[Any, str]
     zones: dict[str, str]  # time zones of the schedules, by workflow
     cursor: str | None
+    is_partial: bool
 
 
-async def _page(installation: Installation, query: RunFilter) -> _Page:
+async def _page(installation: Installation, search: RunSearch) -> _Page:
     from ork.status.ids import short_ids
 
     store = installation.store
-    page = await store.list_runs(query)
+    page = await installation.search_runs(search)
     scheduled = {run.workflow for run in page.runs if run.scheduled_for is not None}
     entries = [await store.get_workflow(name) for name in sorted(scheduled)]
     zones = {entry.name: entry.schedule.timezone for entry in entries if entry is not None and entry.schedule}
-    return _Page(page.runs, await short_ids(store, [run.id for run in page.runs]), zones, page.cursor)
+    return _Page(page.runs, await short_ids(store, [run.id for run in page.runs]), zones, page.cursor, page.is_partial)
 
 
 def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:

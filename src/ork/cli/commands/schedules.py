@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.commands.calendar import calendar_command
 from ork.cli.commands.simulate import simulate_command
 from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
-from ork.errors import UsageError
+from ork.cli.times import parse_time
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.status.schedules import Upcoming
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 @store_options
 @click.pass_context
 def schedules_command(context: click.Context, count: int, after: str | None, as_json: bool) -> None:
-    """List schedules and their next times, in their own time zone and in local time, or play months of them (simulate).
+    """List schedules and their next times, in their own time zone and in local time, show a range with its runs
+    (calendar), or play months of them (simulate).
 
     \b
     Example:  ork schedules --next 5
@@ -50,6 +53,7 @@ def schedules_command(context: click.Context, count: int, after: str | None, as_
             print(f"note: {NOTHING_FIRES}", file=sys.stderr)
 
 
+schedules_command.add_command(calendar_command)
 schedules_command.add_command(simulate_command)
 
 
@@ -79,12 +83,3 @@ def _table(found: list[Upcoming]) -> list[Line]:
             rows.append((*what, scheduled, clock_time(time, now()), ago(time, now())))
             what = ("", "", "")
     return table(("workflow", "schedule", "catchup", "next", "local time", ""), rows, less=(2, 4))
-
-
-def parse_time(text: str, option: str) -> datetime:
-    """Parses RFC 3339. A time without an offset is local; a date means the start of that day."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text} is not a time", hint="such as 2026-03-01T12:00:00Z or 2026-03-01") from None
-    return time.astimezone(UTC)

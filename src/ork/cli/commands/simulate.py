@@ -100,7 +100,7 @@ async def _copy(installation: Installation, plan: Plan) -> Project:
 
 
 def _time(text: str, option: str) -> datetime:
-    from ork.cli.commands.schedules import parse_time
+    from ork.cli.times import parse_time
 
     return parse_time(text, option)
 

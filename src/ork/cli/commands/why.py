@@ -24,10 +24,13 @@ def why_command(run: str, task: str | None, as_json: bool) -> None:
     from ork.status.ids import parse_target
 
     target = parse_target(run, task)
-    title, sentences = run_short(lambda installation: installation.explain(target, now()))
+    answer = run_short(lambda installation: installation.explain(target, now()))
     if as_json:
-        print_json({"subject": title, "why": [sentence.strip() for sentence in sentences]})
+        from ork.status.explain import why_json
+
+        print_json(why_json(answer))
         return
+    title, sentences = answer.subject, answer.sentences
     from ork.cli.paint import line, visible
 
     on = palette(sys.stdout)

@@ -23,7 +23,7 @@ from ork.state.firestore.documents import (
 )
 from ork.state.firestore.locations import next_location_at
 from ork.state.firestore.notices import next_alert_at
-from ork.state.firestore.requests import key_path
+from ork.state.firestore.requests import key_path, slot_path
 from ork.state.firestore.rows import attempts_in_order, place_of_columns, rows_of, shown_run, tasks_in_order
 from ork.state.firestore.values import micros, moment_of
 from ork.state.firestore.wire import Doc, Filter, Query
@@ -44,6 +44,7 @@ from ork.state.rows import counts_of_records, times_of_records
 
 NET = timedelta(seconds=60)
 """How much the field `changed`, the time a request came in, may precede the time its document was written."""
+_GET_AT_ONCE = 100
 _LISTED = tuple(name for name in FACTS if name not in ("params", "commands", "act"))
 _LAST = "\U0010ffff"
 
@@ -63,6 +64,16 @@ async def _get(db: Database, run: RunId, select: Sequence[str] | None = None) ->
 async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
     doc = await db.wire.get(key_path(workflow, key))
     return None if doc is None else await get_run(db, RunId(doc.fields["run"]))
+
+
+async def find_scheduled(db: Database, workflow: str, times: Sequence[datetime]) -> Mapping[datetime, Run]:
+    found: dict[datetime, Run] = {}
+    for start in range(0, len(times), _GET_AT_ONCE):
+        names = await db.wire.get_all([slot_path(workflow, time) for time in times[start : start + _GET_AT_ONCE]])
+        paths = [f"runs/{doc.fields['run']}" for doc in names.values()]
+        runs = [run_state(doc).listed() for doc in (await db.wire.get_all(paths, _LISTED)).values()]
+        found |= {run.scheduled_for: run for run in runs if run.scheduled_for is not None}
+    return found
 
 
 async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:

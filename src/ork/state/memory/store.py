@@ -281,6 +281,14 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         rows = self._used().runs.values()
         return next((row.run for row in rows if row.run.workflow == workflow and row.key == key), None)
 
+    async def find_scheduled(self, workflow: str, times: Sequence[datetime]) -> Mapping[datetime, Run]:
+        wanted, runs = set(times), [row.run for row in self._used().runs.values() if row.run.trigger in _BY_SLOT]
+        return {
+            run.scheduled_for: listed(run)
+            for run in runs
+            if run.workflow == workflow and run.scheduled_for is not None and run.scheduled_for in wanted
+        }
+
     async def count_unfinished(self) -> Mapping[RunStatus, int]:
         statuses = [row.run.status for row in self._used().runs.values()]
         return {status: statuses.count(status) for status in RunStatus if not status.is_final}

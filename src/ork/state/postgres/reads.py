@@ -61,6 +61,11 @@ async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
         return None if row is None else await run_by_id(session, row[0])
 
 
+async def find_scheduled(db: Database, workflow: str, times: Sequence[datetime]) -> dict[datetime, Run]:
+    runs = [lenient.run(row) for row in await db.rows("find_scheduled", workflow, list(times))]
+    return {run.scheduled_for: run for run in runs if run.scheduled_for is not None}
+
+
 async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
     return tuple(RunId(id) for (id,) in await db.rows("find_runs", prefix, limit))
 

@@ -89,6 +89,14 @@ def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
     return None if row is None else db.run(row[0])
 
 
+def find_scheduled(db: Database, workflow: str, times: Sequence[datetime]) -> dict[datetime, Run]:
+    wanted = json_text([time_text(time) for time in times])
+    with db.connection.reading():
+        ids = [id for (id,) in db.connection.rows("find_scheduled", {"workflow": workflow, "times": wanted})]
+        runs = db.listed_runs(ids)
+    return {run.scheduled_for: run for run in runs if run.scheduled_for is not None}
+
+
 def count_unfinished(db: Database) -> dict[RunStatus, int]:
     found: dict[str, int] = dict(db.connection.rows("count_unfinished"))
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}

@@ -26,6 +26,13 @@ SELECT id FROM ork.runs
 WHERE workflow = $1 AND scheduled_for = $2
   AND scheduled_for IS NOT NULL AND trigger IN ('schedule', 'backfill');
 
+-- name: find_scheduled
+SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
+       r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+       r.epoch, r.changed
+FROM unnest($2::timestamptz[]) AS wanted (time) JOIN ork.runs AS r ON r.workflow = $1 AND r.scheduled_for = wanted.time
+WHERE r.scheduled_for IS NOT NULL AND r.trigger IN ('schedule', 'backfill');
+
 -- name: runs_by_id
 -- In the order of the given ids.
 SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,

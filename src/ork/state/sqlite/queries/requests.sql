@@ -14,6 +14,11 @@ SELECT id FROM runs
 WHERE workflow = :workflow AND scheduled_for = :scheduled_for
   AND scheduled_for IS NOT NULL AND trigger IN ('schedule', 'backfill');
 
+-- name: find_scheduled
+SELECT r.id FROM json_each(:times) AS wanted CROSS JOIN runs AS r
+WHERE r.workflow = :workflow AND r.scheduled_for = wanted.value
+  AND r.scheduled_for IS NOT NULL AND r.trigger IN ('schedule', 'backfill');
+
 -- name: runs_by_id
 -- In the order of the given JSON list of ids.
 SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
