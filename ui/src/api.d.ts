@@ -54,11 +54,12 @@ export interface AuditPage {
   cursor: string | null;
 }
 
-/** `times` is set for a dry run only. */
+/** `times` and `plan` are set for a dry run only. */
 export interface Backfill {
   created: number;
   total: number;
   times: (string)[] | null;
+  plan: (BackfillTime)[] | null;
 }
 
 export interface BackfillBody {
@@ -66,6 +67,14 @@ export interface BackfillBody {
   to: string;
   params?: Record<string, unknown>;
   dry_run?: boolean;
+}
+
+/** A time that would get a new run, or that has one. */
+export interface BackfillTime {
+  time: string;
+  state: "new" | "exists";
+  run: string | null;
+  status: RunStatus | null;
 }
 
 export interface BrokenLocation {
@@ -91,7 +100,45 @@ export interface BulkResults {
   results: (BulkResult)[];
 }
 
+/** The times from `from` until before `to`. */
+export interface Calendar {
+  from: string;
+  to: string;
+  now: string;
+  workflows: (CalendarWorkflow)[];
+  partial: boolean;
+  cursor: string | null;
+}
+
+/** `run` is set if `state` is `run`. A `missed` time has passed without a run, or its run was deleted; the run of a `due` time is still to be created. */
+export interface CalendarTime {
+  time: string;
+  state: TimeState;
+  run: RunMark | null;
+}
+
+/** Times in ascending order. If `partial`, times from `until` on are missing, or some runs of an earlier schedule. */
+export interface CalendarWorkflow {
+  workflow: string;
+  cron: string;
+  timezone: string;
+  enabled: boolean;
+  times: (CalendarTime)[];
+  partial: boolean;
+  until: string | null;
+  notes: (ClockNote)[];
+  problem: string | null;
+}
+
 export type Catchup = "none" | "last" | "all";
+
+/** A local time that a clock change skips or repeats, and when the schedule fires. */
+export interface ClockNote {
+  local: string;
+  kind: "skipped" | "repeated";
+  fires: (string)[];
+  text: string;
+}
 
 export interface CommandBody {
   task?: string | null;
@@ -148,9 +195,11 @@ export interface Estimate {
   runs: number;
 }
 
+/** `why` has the texts of `items`. */
 export interface Explanation {
   subject: string;
   why: (string)[];
+  items: (WhyItem)[];
 }
 
 /** Why an attempt or task failed. `detail` holds the user's frames of an exception, or the last lines of a log. */
@@ -249,6 +298,29 @@ export interface Limits {
   limits: (Limit)[];
 }
 
+/** `progress` is set with `counts=true`, for the first 100 runs of a page. */
+export interface ListedRun {
+  params: Record<string, unknown> | null;
+  id: string;
+  workflow: string;
+  version: string;
+  status: RunStatus;
+  trigger: Trigger;
+  created_at: string;
+  scheduled_for: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  error: string | null;
+  round: number;
+  priority: number;
+  cancel_requested_at: string | null;
+  note: string | null;
+  fresh: boolean;
+  parent: string | null;
+  unreadable: string | null;
+  progress: Progress | null;
+}
+
 export interface ListedScheduler {
   id: string;
   kind: string;
@@ -306,6 +378,12 @@ export interface LogLines {
   is_complete: boolean;
 }
 
+/** An address on this server that works once, until `until`. */
+export interface LogLink {
+  path: string;
+  until: string;
+}
+
 /** `total` lines have the text. If `is_complete` is false, time ran out after `searched` bytes. */
 export interface LogSearch {
   hits: (LogHit)[];
@@ -326,6 +404,18 @@ export interface LogWithHits {
 
 /** PAUSED: no new runs or tasks are started and no schedule fires; running tasks are watched to their end. DRAINING: in addition no runs are taken over, and a single scheduler exits when it owns nothing that runs. */
 export type Mode = "paused" | "draining";
+
+/** `half` is the page's half of the session: send it as `X-Ork-Session` with every request. */
+export interface NewSession {
+  name: string;
+  role: Role;
+  until: string | null;
+  is_session: boolean;
+  version: string;
+  time: string;
+  may: (string)[];
+  half: string;
+}
 
 /** `token` is shown once. */
 export interface NewToken {
@@ -367,6 +457,28 @@ export interface OperationCost {
   name: string;
   count: number;
   usd: number | null;
+}
+
+/** A member of an object; `value` is null if it is long (`is_shown` is false). */
+export interface OutputKey {
+  name: string;
+  value: unknown;
+  is_shown: boolean;
+}
+
+export type OutputKind = "table" | "numbers" | "text" | "object" | "other";
+
+/** `size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely. A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`: nothing is left out. */
+export interface OutputPreview {
+  kind: OutputKind;
+  size: number | null;
+  length: number | null;
+  is_complete: boolean;
+  items: unknown[] | null;
+  columns: (string)[] | null;
+  keys: (OutputKey)[] | null;
+  text: string | null;
+  value: unknown;
 }
 
 /** `unsent_alerts` counts up to 20. */
@@ -431,6 +543,16 @@ export interface QuarantinedItem {
   id: string;
   reason: string;
   since: string | null;
+}
+
+/** What a reason says. Codes may be added, and never change their meaning. */
+export type ReasonCode = "active_runs" | "approval" | "being_cancelled" | "cancelled" | "claim" | "command" | "concurrency" | "control" | "damaged" | "disk_full" | "dispatched" | "external_job" | "failed" | "given_up" | "group" | "instances" | "limit" | "more" | "not_started" | "no_scheduler" | "over_budget" | "paused" | "rate" | "ready" | "retry" | "running" | "set_aside" | "skipped" | "success" | "unknown" | "upstream";
+
+/** A run, or a task of it. */
+export interface Reference {
+  run: string;
+  task: string | null;
+  index: number | null;
 }
 
 /** Of viewer, operator and admin, each includes the permissions of those before it; scheduler is for programs. */
@@ -528,9 +650,13 @@ export interface RunMark {
   seconds: number | null;
 }
 
+/** `count` is set with `counts=true`: the runs on all pages, at most 1000. If `count_is_exact` is false, there are or may be more. `partial`: some runs that match are on no page. */
 export interface RunPage {
-  runs: (Run)[];
+  runs: (ListedRun)[];
   cursor: string | null;
+  count: number | null;
+  count_is_exact: boolean | null;
+  partial: boolean;
 }
 
 export type RunStatus = "pending" | "running" | "paused" | "success" | "failed" | "cancelled";
@@ -612,12 +738,31 @@ export interface Schedulers {
   schedulers: (ListedScheduler)[];
 }
 
+/** Who sends the request. `until`: when the session ends or the token expires. `may` has the operation ids of this document that the role allows. `is_session` is false for a request with a token. */
+export interface SessionState {
+  name: string;
+  role: Role;
+  until: string | null;
+  is_session: boolean;
+  version: string;
+  time: string;
+  may: (string)[];
+}
+
+/** One of the two. */
+export interface SignInBody {
+  ticket?: string | null;
+  token?: string | null;
+}
+
 export interface SlotHolder {
   run: string;
   task: string;
   index: number | null;
   attempt: number;
 }
+
+export type Sort = "duration" | "-duration";
 
 /** Seconds of `count` runs or tasks that succeeded. `change` is 0.1 if `p50` is 10 % more than `p50_before`. */
 export interface Spread {
@@ -756,6 +901,9 @@ export interface TickReport {
   next_wake: string | null;
 }
 
+/** What became of a scheduled time. */
+export type TimeState = "run" | "missed" | "due" | "planned";
+
 export interface Token {
   id: string;
   name: string;
@@ -789,6 +937,12 @@ export interface TriggerBody {
   fresh?: boolean;
   parent?: string | null;
   scheduled_for?: string | null;
+}
+
+/** A ticket that `POST /session` accepts once, until `until`. */
+export interface UiTicket {
+  ticket: string;
+  until: string;
 }
 
 export interface UnsentAlert {
@@ -834,6 +988,16 @@ export interface VersionEntry {
 export interface VersionPage {
   versions: (VersionEntry)[];
   cursor: string | null;
+}
+
+/** One sentence of the answer. `task` and `index`: the task that the sentence is about; null if it is about the subject. `until`: when that ends at the latest, or the next attempt starts. `refs`: who is waited for, or holds the slots. */
+export interface WhyItem {
+  code: ReasonCode;
+  text: string;
+  until: string | null;
+  task: string | null;
+  index: number | null;
+  refs: (Reference)[];
 }
 
 export interface Woken {
@@ -929,6 +1093,7 @@ export interface WorkflowWithDefinition {
 /** GET: what is given in path and query, and the response. */
 export interface Reads {
   "/audit": { given: { limit?: number; cursor?: string | null }; answer: AuditPage; role: "admin" };
+  "/calendar": { given: { from: string; to: string; workflow?: string | null; cursor?: string | null }; answer: Calendar; role: "viewer" };
   "/controls": { given: Record<never, never>; answer: Controls; role: "viewer" };
   "/events": { given: { workflow?: string | null; run?: string | null; tasks?: "changed" | "none"; since?: string | null }; answer: RunEvent; role: "viewer" };
   "/healthz": { given: Record<never, never>; answer: Health; role: null };
@@ -945,7 +1110,7 @@ export interface Reads {
   "/quarantine": { given: Record<never, never>; answer: Quarantine; role: "viewer" };
   "/readyz": { given: Record<never, never>; answer: Health; role: null };
   "/run-ids": { given: { prefix: string; limit?: number }; answer: RunIds; role: "viewer" };
-  "/runs": { given: { workflow?: string | null; status?: (RunStatus)[] | null; created_after?: string | null; created_before?: string | null; limit?: number; cursor?: string | null }; answer: RunPage; role: "viewer" };
+  "/runs": { given: { workflow?: string | null; status?: (RunStatus)[] | null; created_after?: string | null; created_before?: string | null; trigger?: Trigger | null; q?: string | null; param?: string | null; sort?: Sort | null; scheduled_for?: (string)[] | null; counts?: boolean; limit?: number; cursor?: string | null }; answer: RunPage; role: "viewer" };
   "/runs/{run}": { given: { run: string }; answer: RunWithTasks; role: "viewer" };
   "/runs/{run}/attempts": { given: { run: string; task?: string | null; index?: number | null; limit?: number; cursor?: string | null }; answer: AttemptPage; role: "viewer" };
   "/runs/{run}/columns": { given: { run: string; since?: string | null }; answer: RunColumns; role: "viewer" };
@@ -955,14 +1120,16 @@ export interface Reads {
   "/runs/{run}/logs/search": { given: { run: string; q: string; ignore_case?: boolean; task?: string | null; cursor?: string | null }; answer: RunLogSearch; role: "viewer" };
   "/runs/{run}/summary": { given: { run: string }; answer: RunSummary; role: "viewer" };
   "/runs/{run}/tasks": { given: { run: string; since?: string | null; name?: string | null; status?: (TaskStatus)[] | null; limit?: number; cursor?: string | null }; answer: TaskPage; role: "viewer" };
-  "/runs/{run}/tasks/{name}/output": { given: { run: string; name: string }; answer: unknown; role: "viewer" };
+  "/runs/{run}/tasks/{name}/output": { given: { run: string; name: string; preview?: number | null }; answer: OutputPreview; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log": { given: { run: string; name: string; index: number; number: number; follow?: string | null }; answer: unknown; role: "viewer" };
+  "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/download": { given: { run: string; name: string; index: number; number: number; ticket?: string | null }; answer: unknown; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/lines": { given: { run: string; name: string; index: number; number: number; every?: number }; answer: LogLines; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/search": { given: { run: string; name: string; index: number; number: number; q: string; ignore_case?: boolean; limit?: number }; answer: LogSearch; role: "viewer" };
-  "/runs/{run}/tasks/{name}/{index}/output": { given: { run: string; name: string; index: number }; answer: unknown; role: "viewer" };
+  "/runs/{run}/tasks/{name}/{index}/output": { given: { run: string; name: string; index: number; preview?: number | null }; answer: OutputPreview; role: "viewer" };
   "/runs/{run}/why": { given: { run: string; task?: string | null }; answer: Explanation; role: "viewer" };
   "/schedulers": { given: Record<never, never>; answer: Schedulers; role: "viewer" };
   "/schedules": { given: { next?: number; limit?: number; cursor?: string | null }; answer: SchedulePage; role: "viewer" };
+  "/session": { given: Record<never, never>; answer: SessionState; role: "viewer" };
   "/status": { given: Record<never, never>; answer: InstallationStatus; role: "viewer" };
   "/tokens": { given: { limit?: number; cursor?: string | null }; answer: TokenPage; role: "admin" };
   "/versions/{version}": { given: { version: string }; answer: Version; role: "viewer" };
@@ -978,6 +1145,7 @@ export interface Reads {
 export interface Writes {
   "DELETE /controls/{target}": { given: { target: string }; answer: unknown; role: "admin" };
   "DELETE /objects": { given: { prefix: string }; answer: unknown; role: "scheduler" };
+  "DELETE /session": { given: Record<never, never>; answer: unknown; role: "viewer" };
   "DELETE /tokens/{id}": { given: { id: string }; answer: unknown; role: "admin" };
   "DELETE /workflows/{name}": { given: { name: string }; answer: unknown; role: "admin" };
   "PATCH /workflows/{name}": { given: { name: string }; body: WorkflowBody; answer: Workflow; role: "operator" };
@@ -997,9 +1165,12 @@ export interface Writes {
   "POST /runs/{run}/reject": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
   "POST /runs/{run}/resume": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
   "POST /runs/{run}/retry": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
+  "POST /runs/{run}/tasks/{name}/{index}/attempts/{number}/log/link": { given: { run: string; name: string; index: number; number: number }; answer: LogLink; role: "viewer" };
+  "POST /session": { given: Record<never, never>; body: SignInBody; answer: NewSession; role: null };
   "POST /tick": { given: Record<never, never>; answer: TickReport; role: "operator" };
   "POST /tokens": { given: Record<never, never>; body: TokenBody; answer: NewToken; role: "admin" };
   "POST /tokens/{id}/rotate": { given: { id: string }; body: RotateBody; answer: NewToken; role: "admin" };
+  "POST /ui-tickets": { given: Record<never, never>; answer: UiTicket; role: "viewer" };
   "POST /wake": { given: Record<never, never>; answer: Woken; role: "operator" };
   "POST /workflows": { given: { root?: string | null; source?: string | null }; body: WorkflowFile; answer: DeployedWorkflows; role: "admin" };
   "POST /workflows/{name}/backfills": { given: { name: string }; body: BackfillBody; answer: Backfill; role: "operator" };
