@@ -20,6 +20,7 @@ from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
 from ork.status.cost import CostReport
+from ork.status.param_fields import FieldKind
 from ork.status.reasons import ReasonCode
 from ork.status.schedulers import Liveness
 
@@ -266,6 +267,29 @@ class WorkflowWithDefinition(Workflow):
     """`definition` is null if its version cannot be read."""
 
     definition: dict[str, Any] | None
+
+
+class ParamField(Response):
+    """A param as the field of a form. `type` is as written; `kind` says how to enter a value, one of `choices` if it is a
+    choice. The default of a sensitive param is not shown."""
+
+    name: str
+    type: str
+    kind: FieldKind
+    choices: list[Any] | None
+    may_be_null: bool
+    required: bool
+    default: Any
+    description: str | None
+    sensitive: bool
+
+
+class WorkflowParams(Response):
+    """The params of the current version."""
+
+    workflow: str
+    version: str
+    params: list[ParamField]
 
 
 class WorkflowPage(Response):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -13,6 +12,7 @@ from ork.core.cron import jitter_of, moved_times, repeated_times, times_between
 from ork.errors import OrkError, UnreadableError, UsageError
 from ork.model.run import Run
 from ork.model.workflow import Schedule, Trigger
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter, ScheduleEntry
 from ork.status.grid import run_head
@@ -83,7 +83,7 @@ async def calendar(store: StateReader, entries: Sequence[ScheduleEntry], span: R
 
 async def _workflow(store: StateReader, entry: ScheduleEntry, span: Range) -> dict[str, Any]:
     # Times are computed in a thread: a thousand of them take longer than the event loop may be held.
-    found = await asyncio.to_thread(_times, entry, span)
+    found = await in_thread(_times, entry, span)
     covered = span._replace(end=found.until or span.end)
     runs = dict(await store.find_scheduled(entry.workflow, [time for time in found.times if time <= span.now]))
     past = [time for time in found.times if time <= span.now and time not in runs]
