@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from ork.core import cost
 from ork.model import access, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
+from ork.model.notice import NoticeKind
 from ork.model.record import Record
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
@@ -135,9 +136,22 @@ class RunPage(Response):
     partial: bool
 
 
+class RanIn(Response):
+    """Where an attempt ran: its process, or its container."""
+
+    host: str | None = None
+    pid: int | None = None
+    container: str | None = None
+    image: str | None = None
+    digest: str | None = None
+    engine: str | None = None
+
+
 @fields_from(task.Attempt, skip=("key", "token_hash"))
 class Attempt(Response):
     """`waits_for` names the external jobs that the attempt waits for."""
+
+    ran_in: RanIn | None
 
     task: str
     index: int | None
@@ -492,7 +506,7 @@ class TaskSince(Response):
 
 class UnsentAlert(Response):
     id: str
-    kind: str
+    kind: NoticeKind
     workflow: str | None
     run: str | None
     task: str | None
