@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.box import BEGIN, Box, due_times, fake_time, seconds_between
+from tests.cloud.box import BEGIN, Box, due_times, seconds_between
 from tests.cloud.virtual_clock import VirtualClock
 
 pytestmark = pytest.mark.slow
@@ -33,8 +33,8 @@ tasks:
 @pytest.fixture
 def box(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[Box]:
     clock = VirtualClock(BEGIN, tmp_path.parent / f"{tmp_path.name}.clock")
-    with fake_time() as faketime, ExitStack() as stack:
-        yield Box(tmp_path, {**plain_environment, **faketime}, clock, stack)
+    with ExitStack() as stack:
+        yield Box(tmp_path, plain_environment, clock, stack)
 
 
 @pytest.mark.parametrize("hours", [1, pytest.param(24, marks=pytest.mark.soak)])
