@@ -100,6 +100,7 @@ class FakeCloudTasks:
         self.paused = False
         self.denied: set[str] = set()  # permissions that the caller lacks
         self.calls: Counter[str] = Counter()
+        self.created: list[str] = []  # the names of all tasks so far
         self.deliveries: list[Delivery] = []
         self.jobs: dict[str, tuple[timedelta, datetime, tasks_v2.HttpRequest]] = {}  # of Cloud Scheduler
         self.changed = threading.Condition()
@@ -287,6 +288,7 @@ class FakeCloudTasks:
             task.schedule_time = now
         task.create_time = now
         self._tasks[task.name] = task
+        self.created.append(task.name.rpartition("/")[2])
         return _json(task)
 
     def _check(self, task: tasks_v2.Task, now: datetime) -> None:

@@ -60,6 +60,8 @@ def test_calls_that_are_late_reordered_and_repeated_give_each_due_time_one_run(b
         f"{len(runs)} runs, {max(took):.1f} s at most; {len(box.queue.deliveries)} calls, {_overtaken(box)} overtaken"
     )
     assert max(took) <= MOST_SECONDS * box.front.load
+    called = {each.task for each in box.queue.deliveries}.union(box.queue.names())
+    assert [name for name in box.queue.created if "-wake-" in name and name not in called] == []
     assert _overtaken(box)
 
 
