@@ -74,18 +74,17 @@ async def _active(db: Database) -> int:
 
 
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
-    async def plan() -> Plan[bool]:
+    async def plan() -> Plan[None]:
         known = Limits(await db.wire.get(CONFIG))
         if (known.slots, known.rates) == (dict(limits), dict(rates)):
-            db.limits = known
-            return Plan((), False)
+            return Plan((), None)
         known.slots, known.rates = dict(limits), dict(rates)
         accounts = [Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))]
         granted_anew(accounts, known.slots)
-        return Plan([known.put(), *(account.put() for account in accounts), wake(db)], True)
+        return Plan([known.put(), *(account.put() for account in accounts), wake(db)], None)
 
-    if await db.change(plan):
-        db.forget()
+    await db.change(plan)
+    db.forget()
 
 
 async def limit_use(db: Database) -> tuple[LimitUse, ...]:
@@ -147,13 +146,6 @@ async def runs_with_commands(db: Database) -> tuple[RunId, ...]:
 
 
 async def signing_key(db: Database) -> bytes:
-    """It never changes, so each handle reads it once."""
-    if db.key is None:
-        db.key = await _signing_key(db)
-    return db.key
-
-
-async def _signing_key(db: Database) -> bytes:
     async def plan() -> Plan[bytes]:
         doc = await db.wire.get(KEY)
         if doc is not None:
