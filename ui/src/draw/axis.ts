@@ -1,5 +1,7 @@
 /** A time axis on which long idle times are folded. Times are milliseconds from the run's start. */
 
+import { duration } from "../words.ts";
+
 export interface Gap {
   start: number;
   end: number;
@@ -105,6 +107,12 @@ const DAY = 86_400_000;
 /** The next round step that is not smaller: 1, 2, 5 … 30 s, 1 min … 12 h, whole days. */
 export function roundStep(least: number): number {
   return STEPS.find((step) => step >= least) ?? Math.ceil(least / DAY) * DAY;
+}
+
+/** A duration in milliseconds: `17ms` below a second, then as elsewhere. */
+export function fine(milliseconds: number | null): string {
+  if (milliseconds === null || !(milliseconds < 1000)) return duration(milliseconds === null ? null : milliseconds / 1000);
+  return `${Math.max(0, Math.round(milliseconds))}ms`;
 }
 
 /** `0`, `250ms`, `1.5s`, `2m`, `1h 30m`: as exact as the step between ticks needs it. */

@@ -49,6 +49,13 @@ export function focusOn(size: number, from: Uint32Array, to: Uint32Array, seeds:
   return { shown, hiddenUp: shown.map((node) => hidden(up.of(node))), hiddenDown: shown.map((node) => hidden(down.of(node))), isCut };
 }
 
+/** The layers of some nodes in the whole graph, without those that none of them is in. */
+export function layersAmong(layer: Uint32Array, nodes: Uint32Array): Uint32Array {
+  const used = [...new Set(nodes.map((node) => layer[node] ?? 0))].sort((a, b) => a - b);
+  const place = new Map(used.map((each, at) => [each, at]));
+  return nodes.map((node) => place.get(layer[node] ?? 0) ?? 0);
+}
+
 /** The edges between some of the nodes, numbered by their places among them. */
 export function edgesBetween(size: number, from: Uint32Array, to: Uint32Array, nodes: Uint32Array): { from: Uint32Array; to: Uint32Array } {
   const place = new Int32Array(size).fill(-1);

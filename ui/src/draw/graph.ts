@@ -6,9 +6,9 @@ import type { Layout } from "./layering.ts";
 import type { Palette } from "./palette.ts";
 import { drawGlyph, fitted, plain } from "./pen.ts";
 
-const WIDE = 176;
+const WIDE = 160;
 const HIGH = 36;
-const COLUMN = WIDE + 84;
+const COLUMN = WIDE + 72;
 const ROW = HIGH + 18;
 
 export interface GraphNodeLook {
@@ -150,8 +150,12 @@ function addEdge(path: Path2D, { layout }: Picture, edge: number, a: number, b: 
 }
 
 function drawDot(pen: CanvasRenderingContext2D, palette: Palette, picture: Picture, node: number, box: Box, isSelected: boolean): void {
-  pen.fillStyle = palette.states[picture.nodes[node]?.kind ?? "pending"];
-  pen.fillRect(box.x, box.y, WIDE, HIGH);
+  const kind = picture.nodes[node]?.kind ?? "pending";
+  const extra = kind === "failed" || kind === "running" ? 8 : 0;
+  pen.fillStyle = palette.states[kind];
+  pen.globalAlpha = kind === "success" ? 0.45 : 1;
+  pen.fillRect(box.x - extra, box.y - extra, WIDE + 2 * extra, HIGH + 2 * extra);
+  pen.globalAlpha = 1;
   if (!picture.critical[node] && !isSelected) return;
   pen.strokeStyle = isSelected ? palette.focus : palette.ink;
   pen.lineWidth = 8;

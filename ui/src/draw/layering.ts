@@ -6,6 +6,8 @@ export interface Edges {
   /** `from[i]` → `to[i]`. */
   from: Uint32Array;
   to: Uint32Array;
+  /** The layer of each node, if it is given; edges lead to a later layer. */
+  layer?: Uint32Array | undefined;
 }
 
 export interface Layout {
@@ -24,7 +26,7 @@ export interface Layout {
 const MOST_BENDS = 60_000;
 
 export function layOut(edges: Edges): Layout {
-  const layer = layersOf(edges);
+  const layer = edges.layer ?? layersOf(edges);
   const graph = withBends(edges, layer);
   const columns = orderedColumns(graph);
   const row = rowsOf(graph, columns);

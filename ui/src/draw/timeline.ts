@@ -2,7 +2,7 @@
 
 import { type Columns, NONE } from "../data/columns.ts";
 import { duration, grouped, lookOf, type StateKind, taskName } from "../words.ts";
-import { Axis, idleGaps, roundStep, tickLabel } from "./axis.ts";
+import { Axis, fine, idleGaps, roundStep, tickLabel } from "./axis.ts";
 import type { Drawing } from "./canvas.ts";
 import { startOf, type TaskGroup } from "./groups.ts";
 import type { Palette } from "./palette.ts";
@@ -100,7 +100,7 @@ export interface Scene {
 }
 
 export function gutterOf(width: number): number {
-  return Math.round(Math.min(230, Math.max(104, width * 0.24)));
+  return Math.round(Math.min(230, Math.max(128, width * 0.24)));
 }
 
 const RIGHT = 14;
@@ -182,10 +182,11 @@ function drawName(pen: CanvasRenderingContext2D, scene: Scene, palette: Palette,
   }
   const size = `×${grouped(group.instances.length)}`;
   const sizeWidth = pen.measureText(size).width;
-  const shown = fitted(pen, name, room - sizeWidth - 18);
+  const shown = fitted(pen, name, room - 12);
   pen.fillText(shown, left + 20, y + ROW / 2 + 0.5);
   pen.fillStyle = palette.dim;
-  pen.fillText(size, left + 26 + pen.measureText(shown).width, y + ROW / 2 + 0.5);
+  const shownWidth = pen.measureText(shown).width;
+  if (shownWidth + sizeWidth + 6 <= room - 12) pen.fillText(size, left + 26 + shownWidth, y + ROW / 2 + 0.5);
   drawTriangle(pen, gutter - 18, y + ROW / 2, scene.isOpen(group.name), palette.dim);
 }
 
@@ -226,7 +227,7 @@ function drawAttempt(pen: CanvasRenderingContext2D, { width, palette }: Drawing,
   if (isEarlier) return;
   pen.font = `11px ${palette.sans}`;
   pen.fillStyle = palette.dim;
-  const text = duration((end - start) / 1000);
+  const text = fine(end - start);
   if (right + 8 + pen.measureText(text).width < width) pen.fillText(text, right + 6, y + ROW / 2 + 0.5);
 }
 
@@ -272,9 +273,7 @@ function drawFan(pen: CanvasRenderingContext2D, { width, palette }: Drawing, sce
   pen.font = `560 11px ${palette.sans}`;
   const right = Math.min(width - pen.measureText(text).width - 6, gutter + profile.end + 8);
   pen.fillStyle = palette.surface;
-  pen.globalAlpha = 0.85;
   pen.fillRect(right - 4, y + 4, pen.measureText(text).width + 8, ROW - 9);
-  pen.globalAlpha = 1;
   pen.fillStyle = palette.ink;
   pen.fillText(text, right, y + ROW / 2 + 0.5);
 }

@@ -131,11 +131,11 @@ function Filters({ tasks }: { tasks: RunTasks | undefined }): JSX.Element {
   const kinds = new Map<string, number>();
   for (const [status, number] of counts) kinds.set(lookOf(status).kind, (kinds.get(lookOf(status).kind) ?? 0) + number);
   const state = currentQuery.value.get("state") ?? "";
-  if (state) kinds.set(state, kinds.get(state) ?? 0);
+  if (state && !kinds.has(state)) kinds.set(state, 0);
   return (
     <div class="run-filters">
       <Search label="Find a task" placeholder="Find a task" value={currentQuery.value.get("find") ?? ""} onInput={(find) => setQuery({ find })} />
-      <Select label="State" hideLabel value={state} options={[["", "All states"], ...[...kinds].map(([kind, number]) => [kind, `${lookOf(kind).word} (${grouped(number)})`] as const)]} onChange={(next) => setQuery({ state: next })} />
+      <Select label="State" hideLabel value={state} options={[["", "All states"], ...[...kinds].map(([kind, number]) => [kind, number ? `${lookOf(kind).word} (${grouped(number)})` : lookOf(kind).word] as const)]} onChange={(next) => setQuery({ state: next })} />
     </div>
   );
 }

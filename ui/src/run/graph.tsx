@@ -6,10 +6,10 @@ import type { Graph } from "../api.d.ts";
 import { NONE } from "../data/columns.ts";
 import type { Read } from "../data/read.ts";
 import { useCanvas } from "../draw/canvas.ts";
-import { edgesBetween, type Focus, focusOn, WHOLE_LIMIT } from "../draw/focus.ts";
-import { type Camera, centredOn, drawGraph, drawMap, fitTo, type GraphNodeLook, type Hit, hitAt, nearestOnMap, type Picture, zoomed } from "../draw/graph.ts";
+import { edgesBetween, type Focus, focusOn, layersAmong, WHOLE_LIMIT } from "../draw/focus.ts";
+import { type Camera, centredOn, drawGraph, drawMap, fitTo, type GraphNodeLook, type Hit, hitAt, nearestOnMap, type Picture, sizeOf, zoomed } from "../draw/graph.ts";
 import { countsOf } from "../draw/groups.ts";
-import type { Edges, Layout } from "../draw/layering.ts";
+import { type Edges, type Layout, layersOf } from "../draw/layering.ts";
 import { useLayout } from "../draw/layout.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Choice } from "../parts/form.tsx";
@@ -36,6 +36,7 @@ interface Known {
   names: readonly string[];
   places: ReadonlyMap<string, number>;
   edges: Edges;
+  layer: Uint32Array;
 }
 
 function Contents({ graph, tasks, critical }: { graph: Graph; tasks: RunTasks; critical: readonly string[] }): JSX.Element {
@@ -44,7 +45,7 @@ function Contents({ graph, tasks, critical }: { graph: Graph; tasks: RunTasks; c
   const isLarge = known.edges.size > WHOLE_LIMIT;
   const isWhole = !isLarge || currentQuery.value.get("graph") === "whole";
   const focus = useFocus(known, looks, critical, isWhole);
-  const edges = useMemo((): Edges => (focus ? { size: focus.shown.length, ...edgesBetween(known.edges.size, known.edges.from, known.edges.to, focus.shown) } : known.edges), [known, focus]);
+  const edges = useMemo((): Edges => (focus ? partOf(known, focus) : known.edges), [known, focus]);
   const layout = useLayout(edges);
   const whole = useLayout(isLarge ? known.edges : null);
   const picture = useMemo(() => (layout ? pictureOf(looks, critical, edges, layout, focus) : null), [looks, critical, edges, layout, focus]);
@@ -57,7 +58,7 @@ function Contents({ graph, tasks, critical }: { graph: Graph; tasks: RunTasks; c
         <span class="push" />
         <span class="legend">{critical.length > 1 && <><i class="legend-path" />critical path</>}</span>
       </div>
-      <div class="graph-body">
+      <div class="graph-body" style={{ "--want": `${wantedHeight(known.edges.size, layout)}px` }}>
         <TaskTree graph={graph} looks={looks} known={known} selected={selected} />
         <div class="graph-view">
           {picture ? <Picturing picture={picture} focus={focus} known={known} selected={selected} /> : <Waiting what="the layout" />}
@@ -66,6 +67,15 @@ function Contents({ graph, tasks, critical }: { graph: Graph; tasks: RunTasks; c
       </div>
     </div>
   );
+}
+
+/** Pixels for the tree and the picture; the page limits them. */
+function wantedHeight(tasks: number, layout: Layout | undefined): number {
+  return Math.max(tasks * 28 + 16, layout ? sizeOf(layout).height + 120 : 0);
+}
+
+function partOf({ edges, layer }: Known, { shown }: Focus): Edges {
+  return { size: shown.length, ...edgesBetween(edges.size, edges.from, edges.to, shown), layer: layersAmong(layer, shown) };
 }
 
 function knownOf(graph: Graph): Known {
@@ -78,7 +88,8 @@ function knownOf(graph: Graph): Known {
       if (upstream !== undefined) { from.push(upstream); to.push(place); }
     }
   });
-  return { names, places, edges: { size: names.length, from: Uint32Array.from(from), to: Uint32Array.from(to) } };
+  const edges = { size: names.length, from: Uint32Array.from(from), to: Uint32Array.from(to) };
+  return { names, places, edges, layer: layersOf(edges) };
 }
 
 const ORDER: readonly StateKind[] = ["failed", "running", "queued", "pending", "skipped", "cancelled", "success"];

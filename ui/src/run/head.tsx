@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { RunSummary, TaskFailure } from "../api.d.ts";
+import type { ReasonCode, RunSummary, TaskFailure } from "../api.d.ts";
 import { useRead } from "../data/read.ts";
 import { source } from "../data/session.ts";
 import type { Change } from "../data/stream.ts";
@@ -14,6 +14,7 @@ import { Ago, Took } from "../parts/time.tsx";
 import { changedQuery, currentPath, currentQuery, href, path } from "../router.ts";
 import { argument, count, duration, grouped, isFinal, lookOf, rough, shortId, taskName } from "../words.ts";
 import { type FailureGroup, groupFailures } from "./failures.ts";
+import { selectLink } from "./model.ts";
 
 type IsOurs = (change: Change) => boolean;
 
@@ -97,7 +98,7 @@ function FailureRow({ run, group, isCut }: { run: string; group: FailureGroup; i
   if (!first) return <></>;
   const number = group.failures.length;
   const task = (failure: TaskFailure): JSX.Element => (
-    <a key={failure.index} href={href(`${currentPath.value}${changedQuery(currentQuery.value, { task: failure.name, index: failure.index })}`)}>{taskName(failure.name, failure.index)}</a>
+    <a key={failure.index} href={selectLink(failure.name, failure.index)}>{taskName(failure.name, failure.index)}</a>
   );
   return (
     <div class="verdict-row">
@@ -113,16 +114,19 @@ function FailureRow({ run, group, isCut }: { run: string; group: FailureGroup; i
   );
 }
 
-/** Why a run that has not ended is where it is; approvals can be given here. */
+/** Reasons that the rest of the page shows already: what runs, what failed, what stands before what. */
+const SEEN: ReadonlySet<ReasonCode> = new Set(["running", "success", "failed", "skipped", "cancelled", "upstream", "instances", "more"]);
+
+/** What a run that has not ended waits for; approvals can be given here. */
 function Waits({ run, isOurs }: { run: string; isOurs: IsOurs }): JSX.Element | null {
   const read = useRead("/runs/{run}/why", { run }, { live: isOurs });
-  const items = (read.data.value?.items ?? []).filter((item) => item.code !== "running" || item.task === null);
+  const items = (read.data.value?.items ?? []).filter((item) => !SEEN.has(item.code));
   if (items.length === 0) return null;
   return (
     <div class="verdict is-waiting" role="group" aria-label="Why">
       {items.slice(0, FIRST).map((item) => (
         <div class="verdict-row" key={item.text}>
-          <State of={item.code === "approval" ? "waiting" : item.code === "running" ? "running" : "queued"} quiet />
+          <State of={item.code === "approval" ? "waiting" : "queued"} quiet />
           <span class="verdict-text"><Prose text={item.text} />{item.until && <span class="dim"> · <Ago at={item.until} /></span>}{item.refs.slice(0, 3).map((ref) => <span key={`${ref.run} ${ref.task}`}> · <Held reference={ref} /></span>)}</span>
           {item.code === "approval" && <Approval run={run} task={item.task} index={item.index} />}
         </div>
@@ -168,7 +172,7 @@ function CriticalPath({ summary }: { summary: RunSummary }): JSX.Element | null 
         return (
           <span key={step.name}>
             {place > 0 && <span class="dim"> → </span>}
-            <a href={href(`${currentPath.value}${changedQuery(currentQuery.value, { task: step.name, index: null })}`)} title={`waited ${duration(step.waited)}, took ${duration(step.seconds)}, would save ${duration(step.saves)}`}>{step.name}</a>
+            <a href={selectLink(step.name, null)} title={`waited ${duration(step.waited)}, took ${duration(step.seconds)}, would save ${duration(step.saves)}`}>{step.name}</a>
           </span>
         );
       })}

@@ -3,7 +3,7 @@
 import type { RunColumns, RunSummary } from "../api.d.ts";
 import { type DecodedColumns, decode, merge, NONE } from "../data/columns.ts";
 import { groupTasks, type TaskGroup } from "../draw/groups.ts";
-import { currentQuery, setQuery } from "../router.ts";
+import { changedQuery, currentPath, currentQuery, href, type QueryChanges, setQuery } from "../router.ts";
 import { lookOf, type StateKind } from "../words.ts";
 
 export interface RunTasks extends DecodedColumns {
@@ -38,7 +38,17 @@ export function selection(): Selection | null {
 
 /** Opens or closes the panel of a task. The first one adds a step to the history, so that Back closes it. */
 export function select(next: Selection | null): void {
-  setQuery({ task: next?.task, index: next?.index }, { push: next !== null && selection() === null });
+  setQuery(selecting(next), { push: next !== null && selection() === null });
+}
+
+/** The link that opens the panel of a task. */
+export function selectLink(task: string, index: number | null): string {
+  return href(`${currentPath.value}${changedQuery(currentQuery.value, selecting({ task, index }))}`);
+}
+
+/** The attempt (`try`) belongs to the task that was selected before; the view of the panel (`panel`) is kept for the next one. */
+function selecting(next: Selection | null): QueryChanges {
+  return { task: next?.task, index: next?.index, try: null, ...(next ? {} : { panel: null }) };
 }
 
 /** The place of the selected row; NONE if there is none. */

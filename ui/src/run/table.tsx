@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { now } from "../clock.ts";
 import { NONE, type TaskRow } from "../data/columns.ts";
+import { fine } from "../draw/axis.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Picked } from "../parts/rows.ts";
 import { State } from "../parts/state.tsx";
@@ -50,16 +51,15 @@ export function TaskTable({ tasks, clearFilters }: TaskTableProps): JSX.Element 
 
 function columnsOf(tasks: RunTasks): Column<TaskRow>[] {
   const isRunning = !isFinal(tasks.status);
-  const time = (value: number | null): string => duration(value === null ? null : value / 1000);
   const sizes = new Map(tasks.groups.filter((group) => group.instances.length > 0).map((group) => [group.own, group.instances.length]));
   const by = (value: (row: TaskRow) => number | null) => (a: TaskRow, b: TaskRow): number => (value(a) ?? -1) - (value(b) ?? -1);
   return [
     { key: "name", head: "Task", width: "minmax(9rem, 3fr)", sort: byName, cell: (row) => <>{taskName(row.name, row.index)}{sizes.has(row.place) && <span class="dim"> ×{grouped(sizes.get(row.place) ?? 0)}</span>}</> },
     { key: "status", head: "State", width: "7.5rem", sort: (a, b) => (a.status < b.status ? -1 : a.status > b.status ? 1 : 0), cell: (row) => <State of={row.status} /> },
     { key: "try", head: "Try", width: "3.5rem", align: "right", wide: true, sort: by((row) => row.attempt), cell: (row) => row.attempt || "–" },
-    { key: "queued", head: "Dispatched at", width: "7.5rem", align: "right", wide: true, sort: by((row) => row.queued), cell: (row) => <span class="number">{time(row.queued)}</span> },
-    { key: "wait", head: "Waited", width: "5.5rem", align: "right", wide: true, sort: by((row) => row.wait), cell: (row) => <span class="number">{time(row.wait)}</span> },
-    { key: "ran", head: "Ran", width: "5.5rem", align: "right", sort: by((row) => row.ran), cell: (row) => (isRunning && row.ran === null && row.wait !== null ? <Running since={tasks.start + (row.queued ?? 0) + row.wait} /> : <span class="number">{time(row.ran)}</span>) },
+    { key: "queued", head: "Dispatched at", width: "7.5rem", align: "right", wide: true, sort: by((row) => row.queued), cell: (row) => <span class="number">{fine(row.queued)}</span> },
+    { key: "wait", head: "Waited", width: "5.5rem", align: "right", wide: true, sort: by((row) => row.wait), cell: (row) => <span class="number">{fine(row.wait)}</span> },
+    { key: "ran", head: "Ran", width: "5.5rem", align: "right", sort: by((row) => row.ran), cell: (row) => (isRunning && row.ran === null && row.wait !== null ? <Running since={tasks.start + (row.queued ?? 0) + row.wait} /> : <span class="number">{fine(row.ran)}</span>) },
   ];
 }
 

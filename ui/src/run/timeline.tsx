@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { now } from "../clock.ts";
 import { type Columns, NONE } from "../data/columns.ts";
+import { fine } from "../draw/axis.ts";
 import { useCanvas } from "../draw/canvas.ts";
 import { drawOverview, drawTimeline, earlierAttempts, gutterOf, positionOf, ROW, RowKind, RULER, type Scene, timelineAxis, timelineRows } from "../draw/timeline.ts";
 import { Empty } from "../parts/empty.tsx";
@@ -12,7 +13,7 @@ import { announce } from "../parts/notice.tsx";
 import { MAX_HEIGHT } from "../parts/rows.ts";
 import { currentQuery, setQuery } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
-import { count, duration, isFinal, lookOf, taskName } from "../words.ts";
+import { count, isFinal, lookOf, taskName } from "../words.ts";
 import { filter, placeOfSelection, type RunTasks, select, selection, selectionAt } from "./model.ts";
 
 interface TimelineProps {
@@ -127,7 +128,7 @@ export function Timeline({ tasks, critical, clearFilters }: TimelineProps): JSX.
         )}
         <ZoomButtons view={view} />
       </div>
-      <canvas class={`timeline-overview${hasMore ? "" : " is-unused"}`} ref={overview.canvas} aria-hidden="true" {...overviewDrag(view, axis.length, (share) => {
+      <canvas class={`timeline-overview${hasMore ? "" : " is-unused"}${rows.length > 200 ? " is-high" : ""}`} ref={overview.canvas} aria-hidden="true" {...overviewDrag(view, axis.length, (share) => {
         const element = scroller.current;
         if (element) element.scrollTop = share * (element.scrollHeight - element.clientHeight);
       })} />
@@ -167,10 +168,10 @@ export function describe(tasks: RunTasks, place: number, elapsed: number | null)
   if (place === NONE) return "";
   const row = tasks.tasks.at(place);
   const parts = [`${taskName(row.name, row.index)}: ${lookOf(row.status).word}`];
-  if (row.queued !== null) parts.push(`dispatched at ${duration(row.queued / 1000)}`);
-  if (row.wait !== null && row.wait > 0) parts.push(`waited ${duration(row.wait / 1000)}`);
+  if (row.queued !== null) parts.push(`dispatched at ${fine(row.queued)}`);
+  if (row.wait !== null && row.wait > 0) parts.push(`waited ${fine(row.wait)}`);
   const ran = row.ran ?? runningFor(tasks.tasks, place, elapsed);
-  if (ran !== null) parts.push(`${row.ran === null ? "running for" : "ran"} ${duration(ran / 1000)}`);
+  if (ran !== null) parts.push(`${row.ran === null ? "running for" : "ran"} ${fine(ran)}`);
   if (row.attempt > 1) parts.push(`try ${row.attempt}`);
   return parts.join(", ");
 }

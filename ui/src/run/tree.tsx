@@ -14,7 +14,7 @@ import { grouped } from "../words.ts";
 import { select } from "./model.ts";
 
 const ROW = 28;
-const DEEPEST = 8;
+const DEEPEST = 5;
 
 interface TreeProps {
   graph: Graph;
@@ -103,7 +103,7 @@ export function TaskTree({ graph, looks, known, selected }: TreeProps): JSX.Elem
                 aria-expanded={children > 0 ? !closed.has(node) : undefined}
                 aria-selected={node === selected}
                 tabIndex={place === first || (first < shown.first && step === 0) ? 0 : -1}
-                style={{ top: `${shown.offset + step * ROW}px`, paddingLeft: `${0.4 + Math.min(depth, DEEPEST) * 0.8}rem` }}
+                style={{ top: `${shown.offset + step * ROW}px`, paddingLeft: `${0.4 + Math.min(depth, DEEPEST) * 0.7}rem` }}
                 onClick={() => select({ task: look.name, index: null })}
                 onFocus={() => setCursor(place)}
                 title={graph.nodes[node]?.depends_on.length ? `after ${graph.nodes[node]?.depends_on.slice(0, 12).join(", ")}` : undefined}
