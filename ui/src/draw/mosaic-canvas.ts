@@ -22,9 +22,36 @@ const PALE = 0.18;
 /** Success is the usual state: it steps back so that others are seen. */
 const USUAL = 0.55;
 
-export function drawMosaic(pen: CanvasRenderingContext2D, drawing: Drawing, scene: MosaicScene): void {
-  if (scene.cells.step < PIXELS_BELOW) drawPixels(pen, drawing, scene);
-  else drawCells(pen, drawing, scene);
+/** The drawn cells, which stay while only the cursor or the selection moves. */
+export interface CellImage {
+  of: readonly unknown[];
+  image: HTMLCanvasElement;
+}
+
+/** Draws the cells and what is chosen. Give the returned image to the next call. */
+export function drawMosaic(pen: CanvasRenderingContext2D, drawing: Drawing, scene: MosaicScene, before: CellImage | null): CellImage {
+  const { canvas } = pen;
+  const of = [scene.places, scene.tasks, scene.keep, drawing.palette, canvas.width, canvas.height, scene.cells.step];
+  const isSame = before !== null && before.of.every((each, place) => each === of[place]);
+  const image = isSame ? before.image : drawn(pen, drawing, scene);
+  pen.drawImage(image, 0, 0, drawing.width, drawing.height);
+  drawMarks(pen, drawing, scene);
+  return { of, image };
+}
+
+function drawn(pen: CanvasRenderingContext2D, drawing: Drawing, scene: MosaicScene): HTMLCanvasElement {
+  const image = document.createElement("canvas");
+  [image.width, image.height] = [Math.max(1, pen.canvas.width), Math.max(1, pen.canvas.height)];
+  const inner = image.getContext("2d");
+  if (!inner) return image;
+  inner.setTransform(pen.getTransform());
+  if (scene.cells.step < PIXELS_BELOW) drawPixels(inner, drawing, scene);
+  else drawCells(inner, drawing, scene);
+  return image;
+}
+
+/** Frames around the cell of the pointer and the selected one. */
+function drawMarks(pen: CanvasRenderingContext2D, drawing: Drawing, scene: MosaicScene): void {
   const { step, gap, perRow } = scene.cells;
   for (const [at, colour] of [[scene.cursor, drawing.palette.dim], [scene.chosen, drawing.palette.ink]] as const) {
     if (at < 0) continue;

@@ -253,7 +253,11 @@ function drawFan(pen: CanvasRenderingContext2D, { width, palette }: Drawing, sce
   const group = scene.groups[scene.rows.group[row] ?? 0];
   if (!group) return;
   const gutter = gutterOf(width);
-  const profile = fanProfile(scene, group, kinds, Math.max(1, Math.ceil(width - gutter)), (time) => Math.round(xOf(scene, width, scene.axis.at(time)) - gutter));
+  // Without folded gaps a time is a straight way to its pixel, which counts with 100,000 instances.
+  const first = xOf(scene, width, scene.axis.at(0)) - gutter;
+  const perMs = xOf(scene, width, 1) - xOf(scene, width, 0);
+  const x = scene.axis.gaps.length === 0 ? (time: number) => Math.round(first + time * perMs) : (time: number) => Math.round(xOf(scene, width, scene.axis.at(time)) - gutter);
+  const profile = fanProfile(scene, group, kinds, Math.max(1, Math.ceil(width - gutter)), x);
   const low = y + ROW - 5;
   const scale = (ROW - 8) / Math.max(1, profile.most);
   pen.fillStyle = palette.tintStrong;

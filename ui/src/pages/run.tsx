@@ -1,8 +1,8 @@
 /** What happened, and what next? */
 
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import type { RunSummary } from "../api.d.ts";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Graph, RunSummary } from "../api.d.ts";
 import { NONE } from "../data/columns.ts";
 import { type Read, useLoad, useRead } from "../data/read.ts";
 import type { Change } from "../data/stream.ts";
@@ -34,6 +34,9 @@ export default function RunPage({ params }: PageProps): JSX.Element {
   const isOurs = (change: Change): boolean => change.kind === "reset" || change.event.run.id.startsWith(id);
   const summary = useRead("/runs/{run}/summary", { run: id }, { live: isOurs, seconds: 30 });
   const tasks = useTasks(id, isOurs);
+  const wasGraph = useRef(false);
+  wasGraph.current ||= currentTab(TABS) === "graph";
+  const graph = useRead("/runs/{run}/graph", wasGraph.current ? { run: id } : null, { seconds: 30 });
   const run = summary.data.value?.run;
   const status = run?.status;
   const before = useRef(status);
@@ -53,7 +56,7 @@ export default function RunPage({ params }: PageProps): JSX.Element {
       command={commandOf(id)}
       live
     >
-      {(found) => <Contents summary={found} tasks={tasks} isOurs={isOurs} />}
+      {(found) => <Contents summary={found} tasks={tasks} graph={graph} isOurs={isOurs} />}
     </Page>
   );
 }
@@ -82,17 +85,15 @@ function commandOf(id: string): string {
 interface ContentsProps {
   summary: RunSummary;
   tasks: Read<RunTasks>;
+  graph: Read<Graph>;
   isOurs: (change: Change) => boolean;
 }
 
-function Contents({ summary, tasks, isOurs }: ContentsProps): JSX.Element {
+function Contents({ summary, tasks, graph, isOurs }: ContentsProps): JSX.Element {
   const selected = selection();
   const view = currentTab(TABS);
   const run = summary.run.id;
   useRunShortcuts(run, tasks);
-  const wasGraph = useRef(false);
-  wasGraph.current ||= view === "graph";
-  const graph = useRead("/runs/{run}/graph", wasGraph.current ? { run } : null, { seconds: 30 });
   return (
     <>
       <RunHead summary={summary} isOurs={isOurs} />
@@ -127,7 +128,7 @@ function clearFilters(): void {
 
 /** Find by name and filter by state, for all views of tasks. */
 function Filters({ tasks }: { tasks: RunTasks | undefined }): JSX.Element {
-  const counts = tasks?.tasks.counts(true) ?? new Map<string, number>();
+  const counts = useMemo(() => tasks?.tasks.counts(true) ?? new Map<string, number>(), [tasks]);
   const kinds = new Map<string, number>();
   for (const [status, number] of counts) kinds.set(lookOf(status).kind, (kinds.get(lookOf(status).kind) ?? 0) + number);
   const state = currentQuery.value.get("state") ?? "";

@@ -6,7 +6,7 @@ import { now } from "../clock.ts";
 import { NONE } from "../data/columns.ts";
 import { useCanvas } from "../draw/canvas.ts";
 import { countsOf } from "../draw/groups.ts";
-import { drawMosaic } from "../draw/mosaic-canvas.ts";
+import { type CellImage, drawMosaic } from "../draw/mosaic-canvas.ts";
 import { cellsFor, type MosaicOrder, ordered } from "../draw/mosaic.ts";
 import { Select } from "../parts/form.tsx";
 import { announce } from "../parts/notice.tsx";
@@ -43,7 +43,9 @@ export function Mosaic({ tasks }: { tasks: RunTasks }): JSX.Element | null {
   }, [group === undefined]);
   const cells = cellsFor(places.length, Math.max(1, width), HIGH);
   const chosen = places.indexOf(placeOfSelection(tasks, selected));
-  const { canvas } = useCanvas((pen, drawing) => drawMosaic(pen, drawing, { tasks: tasks.tasks, places, cells, keep, chosen, cursor }));
+  const counts = useMemo(() => Object.fromEntries(countsOf(tasks.tasks, group?.instances ?? new Uint32Array())), [tasks, group?.name]);
+  const cache = useRef<CellImage | null>(null);
+  const { canvas } = useCanvas((pen, drawing) => { cache.current = drawMosaic(pen, drawing, { tasks: tasks.tasks, places, cells, keep, chosen, cursor }, cache.current); });
   if (!group) return null;
   const elapsed = isFinal(tasks.status) ? null : now.value - tasks.start;
   const cellAt = (event: MouseEvent): number => {
@@ -69,7 +71,7 @@ export function Mosaic({ tasks }: { tasks: RunTasks }): JSX.Element | null {
           ? <Select label="Fan-out" hideLabel value={group.name} options={fans.map((each) => [each.name, `${each.name} ×${grouped(each.instances.length)}`] as const)} onChange={(fan) => setQuery({ fan, ...(selected ? { task: fan, index: null } : {}) })} />
           : group.name}</h2>
         <span class="dim">{count(group.instances.length, "instance")}</span>
-        <Counts of={Object.fromEntries(countsOf(tasks.tasks, group.instances))} />
+        <Counts of={counts} />
         <span class="section-aside"><Select label="Order of the cells" hideLabel value={by} options={ORDERS} onChange={(value) => setQuery({ by: value === "index" ? null : value })} /></span>
       </header>
       <div ref={box}>
