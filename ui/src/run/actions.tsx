@@ -77,7 +77,7 @@ function More({ summary, selected }: RunActionsProps): JSX.Element {
 
 /** The address of the comparison with the newest earlier success of the workflow. */
 function useLastSuccess(run: RunSummary["run"]): string | null {
-  const read = useRead("/runs", { workflow: run.workflow, status: ["success"], created_before: run.created_at, limit: 1 });
-  const last = read.data.value?.runs.find((each) => each.id !== run.id);
+  const read = useRead("/runs/{run}/previous-success", { run: run.id });
+  const last = read.data.value?.run;
   return last ? path("runs", last.id, "compare", run.id) : null;
 }

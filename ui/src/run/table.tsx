@@ -55,7 +55,7 @@ function columnsOf(tasks: RunTasks): Column<TaskRow>[] {
   const by = (value: (row: TaskRow) => number | null) => (a: TaskRow, b: TaskRow): number => (value(a) ?? -1) - (value(b) ?? -1);
   return [
     { key: "name", head: "Task", width: "minmax(9rem, 3fr)", sort: byName, cell: (row) => <>{taskName(row.name, row.index)}{sizes.has(row.place) && <span class="dim"> ×{grouped(sizes.get(row.place) ?? 0)}</span>}</> },
-    { key: "status", head: "State", width: "7.5rem", sort: (a, b) => (a.status < b.status ? -1 : a.status > b.status ? 1 : 0), cell: (row) => <State of={row.status} /> },
+    { key: "status", head: "State", width: "7.5rem", phone: "glyph", sort: (a, b) => (a.status < b.status ? -1 : a.status > b.status ? 1 : 0), cell: (row) => <State of={row.status} /> },
     { key: "try", head: "Try", width: "3.5rem", align: "right", wide: true, sort: by((row) => row.attempt), cell: (row) => row.attempt || "–" },
     { key: "queued", head: "Dispatched at", width: "7.5rem", align: "right", wide: true, sort: by((row) => row.queued), cell: (row) => <span class="number">{fine(row.queued)}</span> },
     { key: "wait", head: "Waited", width: "5.5rem", align: "right", wide: true, sort: by((row) => row.wait), cell: (row) => <span class="number">{fine(row.wait)}</span> },
