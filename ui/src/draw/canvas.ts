@@ -40,12 +40,22 @@ export function useCanvas(draw: Draw): { canvas: RefObject<HTMLCanvasElement | n
     return () => { frame ||= requestAnimationFrame(now); };
   }, []);
   useLayoutEffect(redraw);
-  useEffect(() => {
-    const element = canvas.current;
-    if (!element) return undefined;
+  useElement(canvas, (element) => {
     const observer = new ResizeObserver(redraw);
     observer.observe(element);
     return () => observer.disconnect();
-  }, []);
+  });
   return { canvas, redraw };
+}
+
+/** Runs a function for the element of a reference, also if it comes later or is replaced; what it returns is called at the end. */
+export function useElement<E extends Element>(reference: RefObject<E | null>, start: (element: E) => () => void): void {
+  const seen = useRef<{ element: E; end: () => void } | null>(null);
+  useLayoutEffect(() => {
+    const element = reference.current;
+    if (seen.current?.element === element || (!seen.current && !element)) return;
+    seen.current?.end();
+    seen.current = element ? { element, end: start(element) } : null;
+  });
+  useEffect(() => () => seen.current?.end(), []);
 }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Graph, RunSummary } from "../api.d.ts";
+import { usePaletteActions } from "../commands.ts";
 import { NONE } from "../data/columns.ts";
 import { type Read, useLoad, useRead } from "../data/read.ts";
 import type { Change } from "../data/stream.ts";
@@ -165,5 +166,9 @@ function useRunShortcuts(run: string, tasks: Read<RunTasks>): void {
     { keys: "n", does: "Next failure", group, run: () => failure(1) },
     { keys: "N", does: "Previous failure", group, run: () => failure(-1) },
     { keys: "l", does: "Log", group, run: log },
+  ]);
+  usePaletteActions([
+    ...VIEWS.map(([key, label], place) => ({ label: `Run: ${label}`, words: "view", keys: String(place + 1), run: () => setQuery({ view: place === 0 ? null : key }) })),
+    { label: "Run: next failure", words: "failed error", keys: "n", run: () => failure(1) },
   ]);
 }

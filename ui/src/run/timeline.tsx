@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { now } from "../clock.ts";
 import { type Columns, NONE } from "../data/columns.ts";
 import { fine } from "../draw/axis.ts";
-import { useCanvas } from "../draw/canvas.ts";
+import { useCanvas, useElement } from "../draw/canvas.ts";
 import { drawOverview, drawTimeline, earlierAttempts, gutterOf, positionOf, ROW, RowKind, RULER, type Scene, timelineAxis, timelineRows } from "../draw/timeline.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Choice } from "../parts/form.tsx";
@@ -273,13 +273,11 @@ function useZoomKeys(isActive: boolean, view: Zoom): void {
 export function useWheel(canvas: { current: HTMLCanvasElement | null }, use: (event: WheelEvent, width: number) => boolean): void {
   const latest = useRef(use);
   latest.current = use;
-  useEffect(() => {
-    const element = canvas.current;
-    if (!element) return undefined;
+  useElement(canvas, (element) => {
     const listen = (event: WheelEvent): void => { if (latest.current(event, element.clientWidth)) event.preventDefault(); };
     element.addEventListener("wheel", listen, { passive: false });
     return () => element.removeEventListener("wheel", listen);
-  }, [canvas.current === null]);
+  });
 }
 
 interface Drag {
