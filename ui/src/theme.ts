@@ -26,7 +26,13 @@ export function startTheme(): void {
   });
 }
 
-/** A colour of the style sheet, for canvas: `colour("--failed")`. Read it again when `theme` changes. */
+let probe: HTMLElement | undefined;
+
+/** A colour of the style sheet as the theme has it, for canvas: `colour("--failed")`. Read it again when `theme` changes. */
 export function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // The value of a variable is text (`light-dark(…)`); only a property of an element has the colour itself.
+  probe ??= document.body.appendChild(document.createElement("span"));
+  probe.hidden = true;
+  probe.style.color = `var(${name})`;
+  return getComputedStyle(probe).color;
 }

@@ -23,20 +23,37 @@ class Step(NamedTuple):
 def critical_path(specs: Sequence[TaskSpec], times: Iterable[TaskTimes], start: int) -> list[Step]:
     """Walks back from the task that ended last, each time to the upstream task that ended last. First step first.
 
-    `times` are the tasks' own rows; a fan-out lasts from its first instance to its last."""
+    `times` are the tasks' own rows; a fan-out lasts from its first instance to its last. A task that was skipped has no
+    times: the path passes through it to the tasks before."""
     ended = {row.name: row for row in times if row.started is not None and row.finished is not None}
-    upstream = {spec.name: [name for name in spec.depends_on if name in ended] for spec in specs}
+    upstream = {spec.name: spec.depends_on for spec in specs}
     rivals: Iterable[str] = ended
     path: list[Step] = []
     while (name := _last(ended, rivals)) is not None and all(name != step.name for step in path):
         others = [ended[other].finished or 0 for other in rivals if other != name]
         path.append(_step(ended[name], max(others, default=start)))
-        rivals = upstream.get(name, [])
+        rivals = _ended_upstream(name, upstream, ended)
     path.reverse()
     return [
         step._replace(waited=max(0, step.started - (path[place - 1].finished if place else start)))
         for place, step in enumerate(path)
     ]
+
+
+def _ended_upstream(name: str, upstream: Mapping[str, Sequence[str]], ended: Mapping[str, TaskTimes]) -> list[str]:
+    """The nearest tasks before a task that have times."""
+    found: list[str] = []
+    seen, waiting = set[str](), list(upstream.get(name, ()))
+    while waiting:
+        other = waiting.pop()
+        if other in seen:
+            continue
+        seen.add(other)
+        if other in ended:
+            found.append(other)
+        else:
+            waiting.extend(upstream.get(other, ()))
+    return found
 
 
 def _last(ended: Mapping[str, TaskTimes], names: Iterable[str]) -> str | None:
