@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { source } from "../data/session.ts";
 import type { Read } from "../data/read.ts";
 import { ShortLog } from "../log/short.tsx";
-import { changedQuery, currentPath, currentQuery, href, link, path } from "../router.ts";
+import { changedQuery, currentPath, currentQuery, go, href, link, path } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Data } from "../task/data.tsx";
 import { attemptOf, type FoundTask, isOfRun, logCommand, target, type TaskId, useTask } from "../task/model.ts";
@@ -149,14 +149,14 @@ function TaskActions({ id, found, attempt }: { id: TaskId; found: FoundTask; att
   const reason = !isFinal(found.run.status) ? "The run has not ended yet." : found.task.status === "success" ? "The task has succeeded." : null;
   const retry = `ork retry ${short} --task ${argument(name)}`;
   useShortcuts([
-    { keys: "l", does: "Open the log", group: "This task", run: () => { if (attempt !== undefined) location.assign(logHref(id, attempt)); } },
+    { keys: "l", does: "Open the log", group: "This task", run: () => { if (attempt !== undefined) go(logPath(id, attempt)); } },
     { keys: "y", does: "Copy the link to this task", group: "This task", run: () => void copyLink() },
   ]);
   return (
     <footer class="task-foot">
       <div class="task-actions">
         <Action label="Retry this" icon="retry" role="operator" small command={retry} reason={reason} done={`Retrying ${name}`} run={() => source.act("POST /runs/{run}/retry", { run: id.run }, { task: name })} />
-        {attempt !== undefined && <a class="button small" href={logHref(id, attempt)} title="The whole log (l)"><Icon name="runs" />Open log</a>}
+        {attempt !== undefined && <a class="button small" href={href(logPath(id, attempt))} title="The whole log (l)"><Icon name="runs" />Open log</a>}
         <CopyButton text={link()} label="Copy link" quiet={false} />
       </div>
       <CommandLine command={logCommand(id, attempt, isLast)} />
@@ -164,8 +164,8 @@ function TaskActions({ id, found, attempt }: { id: TaskId; found: FoundTask; att
   );
 }
 
-export function logHref(id: TaskId, attempt: number, line?: number): string {
-  return href(path("runs", id.run, "tasks", id.task, id.index ?? 0, attempt, "log")) + (line === undefined ? "" : `#L${line}`);
+function logPath(id: TaskId, attempt: number): string {
+  return path("runs", id.run, "tasks", id.task, id.index ?? 0, attempt, "log");
 }
 
 async function copyLink(): Promise<void> {
