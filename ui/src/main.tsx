@@ -4,6 +4,7 @@ import "./base.ts";
 import "./style.css";
 import "./style/task.css";
 import "./style/log.css";
+import "./style/compare.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";

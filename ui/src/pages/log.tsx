@@ -32,7 +32,7 @@ interface Attempts {
 }
 
 export default function LogPage({ params }: PageProps): JSX.Element {
-  const [run = "", task = "", number = 1] = [params["id"], params["name"], Number(params["attempt"]) || 1];
+  const [run = "", task = "", number = 0] = [params["id"], params["name"], Number(params["attempt"]) || 0];
   const given = Number(params["index"]) || 0;
   const read = useLoad(`attempts ${run} ${task} ${given}`, async (from, signal): Promise<Attempts> => {
     const index = await indexOf(from, run, task, given, signal);
@@ -40,9 +40,12 @@ export default function LogPage({ params }: PageProps): JSX.Element {
   }, { live: (change) => change.kind === "reset" || change.event.run.id.startsWith(run) });
   const found = read.data.value;
   const attempt = found?.attempts.find((each) => each.attempt === number);
+  const last = found?.attempts.at(-1)?.attempt;
+  // Attempt 0 is the last one.
+  useEffect(() => { if (number === 0 && last !== undefined) go(`${path("runs", run, "tasks", task, given, last, "log")}${location.search}${location.hash}`, { replace: true }); }, [number, last]);
   const id = { run, task, index: found ? found.index : given || null };
   const model = useMemo(() => new LogModel(source, { run, name: task, index: given, number }), [run, task, given, number]);
-  useEffect(() => { void model.open(); return () => model.close(); }, [model]);
+  useEffect(() => { if (number > 0) void model.open(); return () => model.close(); }, [model]);
   const back = path("runs", run, "tasks", task, given, number);
   useShortcuts([{ keys: "Escape", does: "Back to the task", group: "Log", run: () => go(back) }]);
   const size = model.size.value;
@@ -60,7 +63,7 @@ export default function LogPage({ params }: PageProps): JSX.Element {
           <a class="button plain" href={href(back)} aria-label="Close the log" title="Back to the task (Esc)"><Icon name="close" /></a>
         </>
       }
-      command={`${logCommand(id, number, number === found?.attempts.at(-1)?.attempt)}${attempt && !isEnded(attempt) ? " --follow" : ""}`}
+      command={`${logCommand(id, number, number === last)}${attempt && !isEnded(attempt) ? " --follow" : ""}`}
       live
       fill
     >

@@ -1,8 +1,8 @@
 /** One task or instance: why, log, data, tries and definition. A drawer beside the run, and the contents of its own page. */
 
 import type { ComponentChildren, JSX } from "preact";
+import { type Read, useRead } from "../data/read.ts";
 import { source } from "../data/session.ts";
-import type { Read } from "../data/read.ts";
 import { ShortLog } from "../log/short.tsx";
 import { changedQuery, currentPath, currentQuery, go, href, link, path } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
@@ -22,7 +22,6 @@ import { Facts, Loaded } from "./page.tsx";
 import { Counts, State } from "./state.tsx";
 import { currentTab, type Tab, Tabs } from "./tabs.tsx";
 import { Ago, Took } from "./time.tsx";
-import { useRead } from "../data/read.ts";
 
 interface TaskPanelProps {
   run: string;
@@ -108,7 +107,6 @@ function Head({ found, attempt }: { found: FoundTask; attempt: number | undefine
   const [start, end] = shown ? [shown.started_at, shown.finished_at] : [task.started_at, task.finished_at];
   return (
     <Facts of={[
-      ["State", <State of={shown?.status ?? task.status} />],
       ["Ran", <Took start={start} end={end} />],
       ...(shown ? [["Waited", <Took start={shown.dispatched_at} end={shown.started_at} />] as const] : []),
       ["Ended", <Ago at={end} />],

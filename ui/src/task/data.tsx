@@ -3,14 +3,16 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { OutputPreview } from "../api.d.ts";
-import { useRead } from "../data/read.ts";
+import { useLoad, useRead } from "../data/read.ts";
+import type { Source } from "../data/source.ts";
 import { Sparkline } from "../parts/bars.tsx";
 import { CopyButton } from "../parts/command.tsx";
 import { Empty, Partial } from "../parts/empty.tsx";
 import { Loaded, Section } from "../parts/page.tsx";
-import { Counts } from "../parts/state.tsx";
-import { bytes, count, grouped } from "../words.ts";
+import { href, path } from "../router.ts";
+import { bytes, count, grouped, lookOf } from "../words.ts";
 import { inputsOf, type FoundTask, type TaskId } from "./model.ts";
+import { inputsOfSpec } from "./definition.ts";
 import { Leaf, Tree } from "./tree.tsx";
 
 const FIRST = 50;
@@ -22,20 +24,31 @@ export function Data({ id, found }: { id: TaskId; found: FoundTask }): JSX.Eleme
   return (
     <>
       {task.item !== null && task.item !== undefined && <Section title="Item"><Tree value={task.item} label="Item" depth={2} /></Section>}
-      {inputs.length > 0 && <Section title="Inputs of the failed call"><dl class="pairs">{inputs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{value}</code></dd></div>)}</dl></Section>}
+      {inputs.length > 0 ? <Section title="Inputs of the failed call"><dl class="pairs">{inputs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{value}</code></dd></div>)}</dl></Section> : <Inputs id={id} found={found} />}
       {task.status === "success" || task.instances !== null
         ? <Output id={id} isFanOut={task.instances !== null} />
-        : <Section title="Output"><p class="dim">None: the task has not succeeded. <Counts of={{ [task.status]: 1 }} /></p></Section>}
+        : <Section title="Output"><p class="dim">None: the task is {lookOf(task.status).word}.</p></Section>}
     </>
+  );
+}
+
+/** The inputs as the definition names them: values of params and constants, and links to the tasks they come from. */
+function Inputs({ id, found }: { id: TaskId; found: FoundTask }): JSX.Element | null {
+  const read = useRead("/versions/{version}", { version: found.run.version }, { seconds: 30 });
+  const inputs = read.data.value ? inputsOfSpec(read.data.value.definition, id.task, found.run.params ?? {}) : [];
+  if (inputs.length === 0) return null;
+  return (
+    <Section title="Inputs">
+      <dl class="pairs">
+        {inputs.map(({ name, value, from }) => <div key={name}><dt>{name}</dt><dd>{from ? <>from <a class="link" href={`${href(path("runs", id.run, "tasks", from.task, 0, 0))}?panel=data`}>{from.path}</a></> : <Leaf value={typeof value === "object" ? JSON.stringify(value) : value} />}</dd></div>)}
+      </dl>
+    </Section>
   );
 }
 
 function Output({ id, isFanOut }: { id: TaskId; isFanOut: boolean }): JSX.Element {
   const [most, setMost] = useState(FIRST);
-  const given = { run: id.run, name: id.task, preview: most };
-  const whole = useRead("/runs/{run}/tasks/{name}/output", id.index === null ? given : null);
-  const one = useRead("/runs/{run}/tasks/{name}/{index}/output", id.index === null ? null : { ...given, index: id.index });
-  const read = id.index === null ? whole : one;
+  const read = useLoad(`output ${JSON.stringify(id)} ${most}`, (source, signal) => readPreview(source, id, most, signal));
   const preview = read.data.value;
   const problem = read.problem.value;
   if (!preview && problem?.kind === "refused") return <Section title="Output"><p class="dim">{problem.detail}</p></Section>;
@@ -46,6 +59,13 @@ function Output({ id, isFanOut }: { id: TaskId; isFanOut: boolean }): JSX.Elemen
       </Loaded>
     </Section>
   );
+}
+
+/** With `preview` the answer is an OutputPreview; without, any JSON. */
+async function readPreview(source: Source, { run, task, index }: TaskId, preview: number, signal: AbortSignal): Promise<OutputPreview> {
+  const given = { run, name: task, preview };
+  const found = index === null ? source.get("/runs/{run}/tasks/{name}/output", given, { signal }) : source.get("/runs/{run}/tasks/{name}/{index}/output", { ...given, index }, { signal });
+  return (await found) as OutputPreview;
 }
 
 function sizeWords(preview: OutputPreview): string {
