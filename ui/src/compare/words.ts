@@ -57,7 +57,7 @@ export function shown(value: unknown): string {
 }
 
 function ended({ status, error }: RunDifference): Sentence | null {
-  if (status) return { kind: "ended", text: `The first run is ${word(status.a)}, the second ${word(status.b)}${typeof error?.b === "string" ? `: ${error.b}` : typeof error?.a === "string" ? `. The first one's error: ${error.a}` : "."}` };
+  if (status) return { kind: "ended", text: `The first run ${word(status.a)}, the second ${word(status.b)}${typeof error?.b === "string" ? `: ${error.b}` : typeof error?.a === "string" ? `. The first one's error: ${error.a}` : "."}` };
   return error ? { kind: "ended", text: `The errors differ: ${shown(error.a)} and ${shown(error.b)}.` } : null;
 }
 
@@ -89,8 +89,11 @@ function isFelt({ a, b }: Durations): boolean {
   return a !== null && b !== null && Math.abs(b - a) >= SECONDS && Math.abs(b - a) >= SHARE * Math.max(a, b);
 }
 
+const VERBS: Record<string, string> = { success: "succeeded", failed: "failed", cancelled: "was cancelled" };
+
 function word(status: unknown): string {
-  return typeof status === "string" ? lookOf(status).word : "missing";
+  if (typeof status !== "string") return "is missing";
+  return VERBS[status] ?? `is ${lookOf(status).word}`;
 }
 
 function code(name: string): string {

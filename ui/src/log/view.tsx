@@ -81,7 +81,8 @@ export function LogView({ model, isRunning, startedAt }: LogViewProps): JSX.Elem
   useEffect(() => setHit(-1), [given]);
   // The first hit shows itself as soon as it is there.
   const hasHits = found.hits.length > 0;
-  useEffect(() => { if (hasHits && !selected) toHit(1); }, [hasHits]);
+  const askedFirst = useRef(given.text);
+  useEffect(() => { if (hasHits && (!selected || given.text !== askedFirst.current)) toHit(1); }, [hasHits, given.text]);
   useShortcuts([
     { keys: "f", does: "Follow", group: "Log", run: () => (isFollowing ? setFollowing(false) : toEnd()) },
     { keys: "e", does: "Next error", group: "Log", run: toError },
@@ -121,7 +122,7 @@ export function LogView({ model, isRunning, startedAt }: LogViewProps): JSX.Elem
   if (total === null && places === 0) return <Waiting what="the log" />;
   const marks = found.hits.length > 0 ? found.hits : errors.found.hits;
   return (
-    <div class="log-view">
+    <div class={`log-view${onlyErrors ? " is-filtered" : ""}`} style={{ "--digits": `${Math.max(4, String(total ?? 1_000_000).length)}ch` }}>
       <LogBar model={model} query={given} found={found} hit={hit} onHit={toHit} errors={errors.found} onError={toError} onEnd={toEnd} isFollowing={isFollowing} canFollow={isRunning} onFollow={(isOn) => (isOn ? toEnd() : setFollowing(false))} onLine={(first, last) => { setHash(hashOfLines(first, last)); toLine(first); }} />
       {problem && <div class="banner is-warning" role="status"><span>{problem.title}. {problem.detail}</span><button type="button" class="button small" onClick={() => model.again()}>Try again</button></div>}
       {places === 0 ? <Empty title={onlyErrors ? (errors.found.isRunning ? "Looking for errors …" : "No line looks like an error") : isRunning ? "Nothing has been written yet" : "The log is empty"} icon="runs" onClear={onlyErrors ? () => setQuery({ errors: null }) : undefined} /> : (

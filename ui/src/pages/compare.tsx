@@ -128,7 +128,7 @@ function EndedTask({ task, first, second }: { task: TaskDifference; first: strin
       </p>
       {task.log && (
         <figure class="compare-log">
-          <figcaption>Logs differ from line <a href={`${to(first, "log")}#L${task.log.line}`} title="In the first run">{task.log.line}</a> on (<a href={`${to(second, "log")}#L${task.log.line}`}>second run</a>)</figcaption>
+          <figcaption>The logs differ from line {task.log.line} on: <a href={`${to(first, "log")}#L${task.log.line}`}>first</a>, <a href={`${to(second, "log")}#L${task.log.line}`}>second</a></figcaption>
           <pre tabIndex={0} aria-label="First differing line"><Side mark="−" text={task.log.a} /><Side mark="+" text={task.log.b} /></pre>
         </figure>
       )}

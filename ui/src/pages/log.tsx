@@ -54,7 +54,7 @@ export default function LogPage({ params }: PageProps): JSX.Element {
   return (
     <Page
       title={`Log of ${target(id)} of ${shortId(run)}`}
-      heading={<><span>{target(id)}</span>{found && <Tries attempts={found.attempts} number={number} hrefOf={(each) => path("runs", run, "tasks", task, given, each, "log")} />}<span class="log-size dim number">{[lines === null ? "" : count(lines, "line"), size === null ? "" : bytes(size)].filter(Boolean).join(" · ")}</span></>}
+      heading={<>{attempt && <State of={attempt.status} />}<span>{target(id)}</span>{found && <Tries attempts={found.attempts} number={number} hrefOf={(each) => path("runs", run, "tasks", task, given, each, "log")} />}<span class="log-size dim number">{[lines === null ? "" : count(lines, "line"), size === null ? "" : bytes(size)].filter(Boolean).join(" · ")}</span></>}
       crumbs={[["runs", "Runs"], [path("runs", run), shortId(run)], [back, `${target(id)} try ${number}`]]}
       actions={
         <>
@@ -77,15 +77,9 @@ function isEnded(attempt: Attempt): boolean {
   return FINAL.includes(attempt.status);
 }
 
-function Tries({ attempts, number, hrefOf }: { attempts: readonly Attempt[]; number: number; hrefOf: (attempt: number) => string }): JSX.Element {
-  const shown = attempts.find((each) => each.attempt === number);
-  if (attempts.length < 2) return <>{shown && <State of={shown.status} />}</>;
-  return (
-    <>
-      {shown && <State of={shown.status} />}
-      <Select label="Try" hideLabel value={String(number)} options={attempts.map((each) => [String(each.attempt), `try ${each.attempt} of ${attempts.length}, ${lookOf(each.status).word}`] as const)} onChange={(each) => go(hrefOf(Number(each)))} />
-    </>
-  );
+function Tries({ attempts, number, hrefOf }: { attempts: readonly Attempt[]; number: number; hrefOf: (attempt: number) => string }): JSX.Element | null {
+  if (attempts.length < 2) return null;
+  return <Select label="Try" hideLabel value={String(number)} options={attempts.map((each) => [String(each.attempt), `try ${each.attempt} of ${attempts.length}, ${lookOf(each.status).word}`] as const)} onChange={(each) => go(hrefOf(Number(each)))} />;
 }
 
 async function download(model: LogModel): Promise<void> {
