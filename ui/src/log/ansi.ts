@@ -41,11 +41,11 @@ export function spans(line: string): Span[] {
   return found;
 }
 
-/** Control characters as text: `␀`, `⟨U+202E⟩`. */
+/** Control characters as text: `^@`, `⟨U+202E⟩`. */
 export function visible(character: string): string {
   const code = character.codePointAt(0) ?? 0;
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-  if (code === 0x7f) return "␡";
+  if (code < 0x20) return `^${String.fromCodePoint(code + 0x40)}`;
+  if (code === 0x7f) return "^?";
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 

@@ -77,27 +77,33 @@ export class LogModel {
     }
   }
 
-  /** Reads on while the attempt runs. Resolves when it has ended. */
-  async follow(signal: AbortSignal): Promise<void> {
+  /** Reads on while the attempt runs. True if it has ended, false if the connection was lost before. */
+  async follow(signal: AbortSignal): Promise<boolean> {
     this.isLive.value = true;
     try {
       const both = AbortSignal.any([signal, this.#end.signal]);
       const body = await this.#source.stream(LOG, { ...this.key, follow: "true" }, { "Last-Event-ID": String(this.#last.end) }, both);
-      const reader = body.getReader();
-      const parser = new EventParser();
-      const decoder = new TextDecoder();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        const events = parser.push(decoder.decode(value, { stream: true }));
-        // The events hold text; lines are counted in bytes, which are read apart.
-        if (events.some((event) => event.event === "log")) await this.#readOn();
-        if (events.some((event) => event.event === "end")) return;
-      }
+      this.problem.value = null;
+      return await this.#readEvents(body.getReader());
     } catch (error) {
       if (!signal.aborted) this.#onError(error);
+      return false;
     } finally {
       this.isLive.value = false;
+    }
+  }
+
+  /** The events hold text; lines are counted in bytes, which are read apart. */
+  async #readEvents(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<boolean> {
+    const parser = new EventParser();
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return false;
+      for (const event of parser.push(decoder.decode(value, { stream: true }))) {
+        if (Number(event.id ?? 0) > this.#last.end) await this.#readOn();
+        if (event.event === "end") return true;
+      }
     }
   }
 

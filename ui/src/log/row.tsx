@@ -41,21 +41,22 @@ export function Row({ place, line, look, hits, number, onNumber, onWhole }: RowP
       <span class="log-text" dir="ltr">
         {parts.map((part, key) => (part.look ? <span key={key} class={part.look}>{part.text}</span> : part.text))}
         {line && shown && shown.overwritten > 0 && <Note text={count(shown.overwritten, "part") + " overwritten"} onClick={() => onWhole(line)} />}
-        {line && missing > 0 && <Note text={`… ${bytes(missing)} more`} onClick={() => onWhole(line)} />}
+        {line && missing > 0 && <Note text={`… ${bytes(missing)} more`} isCut onClick={() => onWhole(line)} />}
         {line === undefined && <span class="log-missing" aria-hidden="true" />}
       </span>
     </div>
   );
 }
 
-function Note({ text: words, onClick }: { text: string; onClick: () => void }): JSX.Element {
-  return <button type="button" class="log-note" title="Show the whole line" onClick={onClick}>{words}</button>;
+function Note({ text: words, isCut = false, onClick }: { text: string; isCut?: boolean; onClick: () => void }): JSX.Element {
+  return <button type="button" class={`log-note${isCut ? " is-cut" : ""}`} title="Show the whole line" onClick={onClick}>{words}</button>;
 }
 
-export function FoldRow({ place, frames, onOpen }: { place: number; frames: number; onOpen: () => void }): JSX.Element {
+export function FoldRow({ place, frames, hasTimes, onOpen }: { place: number; frames: number; hasTimes: boolean; onOpen: () => void }): JSX.Element {
   return (
     <div class="log-row is-fold" data-place={place}>
       <span class="log-number" />
+      {hasTimes && <span class="log-time" />}
       <button type="button" class="log-note" aria-expanded="false" onClick={onOpen}>▸ {count(frames, "frame")} of libraries folded</button>
     </div>
   );

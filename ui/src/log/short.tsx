@@ -62,7 +62,7 @@ function Lines({ part, log }: { part: Part; log: LogKey }): JSX.Element {
   return (
     <section class="short-log" aria-label="Log">
       <header>
-        <h3>{part.error === null ? (part.isWhole ? "Log" : "End of the log") : "Log, at its first error"}</h3>
+        <h2>{part.error === null ? (part.isWhole ? "Log" : "End of the log") : "Log, at its first error"}</h2>
         <span class="push" />
         <a href={to + hash}>{bytes(part.size)}, open</a>
       </header>

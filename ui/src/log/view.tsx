@@ -2,6 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { pauseBefore } from "../data/backoff.ts";
+import { asProblem, isAbort } from "../data/problem.ts";
 import { source } from "../data/session.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -20,18 +22,19 @@ import type { Hit } from "./scan.ts";
 import { type Found, MOST_HITS, NOTHING, placesOf, type Query, scan, search } from "./search.ts";
 import { Viewport, type ViewportHandle } from "./viewport.tsx";
 import { WholeLine } from "./whole-line.tsx";
-import { asProblem, isAbort } from "../data/problem.ts";
 
 const ROW = 20;
 
 export interface LogViewProps {
   model: LogModel;
-  /** The attempt may still write. */
+  /** The attempt writes. */
   isRunning: boolean;
+  /** It writes, or has written until a moment ago: there may be more than was read. */
+  mayGrow: boolean;
   startedAt: string | null;
 }
 
-export function LogView({ model, isRunning, startedAt }: LogViewProps): JSX.Element {
+export function LogView({ model, isRunning, mayGrow, startedAt }: LogViewProps): JSX.Element {
   const query = currentQuery.value;
   const given = useMemo((): Query => ({ text: query.get("q") ?? "", isPattern: query.has("re"), ignoreCase: !query.has("case") }), [query]);
   const found = useSearch(model, given);
@@ -46,7 +49,7 @@ export function LogView({ model, isRunning, startedAt }: LogViewProps): JSX.Elem
   const selected = linesOfHash(currentHash.value);
   const version = model.changed.value;
   const total = model.lines.value;
-  useFollow(model, isRunning);
+  useFollow(model, mayGrow);
   const newLines = useNewLines(total, isAtEnd || isFollowing);
 
   const shown = onlyErrors ? errors.found.hits : null;
@@ -102,7 +105,7 @@ export function LogView({ model, isRunning, startedAt }: LogViewProps): JSX.Elem
   const current = found.hits[hit]?.line;
   const row = (place: number): JSX.Element => {
     const range = fold(place);
-    if (range) return <FoldRow key={`fold ${place}`} place={place} frames={model.foldAt(place)?.frames ?? 1} onOpen={() => setOpened(new Set([...opened, range.first]))} />;
+    if (range) return <FoldRow key={`fold ${place}`} place={place} frames={model.foldAt(place)?.frames ?? 1} hasTimes={start !== null} onOpen={() => setOpened(new Set([...opened, range.first]))} />;
     const error = shown?.[place];
     const number = error ? error.line : isCounted ? place + 1 : null;
     const line = error ? lineOfHit(error) : isCounted ? model.at(place) : model.tail[place];
@@ -159,21 +162,33 @@ function placesIn(query: Query, hit: Hit | undefined, text: string): readonly (r
 }
 
 /** Reads on while the attempt writes and the page is seen. */
-function useFollow(model: LogModel, isRunning: boolean): void {
+function useFollow(model: LogModel, mayGrow: boolean): void {
   const isCounted = model.lines.value !== null;
   useEffect(() => {
-    if (!isRunning || !isCounted) return undefined;
+    if (!mayGrow || !isCounted) return undefined;
     let turn = new AbortController();
     const onVisible = (): void => {
       turn.abort();
       if (document.hidden) return;
       turn = new AbortController();
-      void model.follow(turn.signal);
+      void followOn(model, turn.signal);
     };
     onVisible();
     document.addEventListener("visibilitychange", onVisible);
     return () => { document.removeEventListener("visibilitychange", onVisible); turn.abort(); };
-  }, [model, isRunning, isCounted]);
+  }, [model, mayGrow, isCounted]);
+}
+
+/** Connects again until the attempt has ended. */
+async function followOn(model: LogModel, signal: AbortSignal): Promise<void> {
+  for (let tries = 0; !signal.aborted; tries += 1) {
+    if (await model.follow(signal)) return;
+    const pause = pauseBefore(tries) * 1000;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, pause);
+      signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    });
+  }
 }
 
 /** Lines that were added since the end was last seen. */

@@ -34,7 +34,7 @@ export function WholeLine({ model, line, number, onClose }: { model: LogModel; l
         </>
       }
     >
-      <Loaded read={read} what="the line">{(text) => <pre class="whole-line">{spans(text).map((span, key) => <span key={key} class={span.look || undefined}>{span.text}</span>)}</pre>}</Loaded>
+      <Loaded read={read} what="the line">{(text) => <pre class="whole-line" tabIndex={0} aria-label="Part of the line">{spans(text).map((span, key) => <span key={key} class={span.look || undefined}>{span.text}</span>)}</pre>}</Loaded>
     </Dialog>
   );
 }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Attempt } from "../api.d.ts";
+import { serverNow } from "../clock.ts";
 import { asProblem } from "../data/problem.ts";
 import { useLoad } from "../data/read.ts";
 import { source } from "../data/session.ts";
@@ -21,7 +22,7 @@ import { State } from "../parts/state.tsx";
 import { currentHash, currentQuery, go, href, path } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { indexOf, logCommand, target } from "../task/model.ts";
-import { bytes, count, lookOf, shortId } from "../words.ts";
+import { bytes, count, lookOf, milliseconds, shortId } from "../words.ts";
 
 const FINAL = ["success", "failed", "lost", "timed_out", "cancelled"];
 const MOST_COPIED = 4 << 20;
@@ -45,6 +46,7 @@ export default function LogPage({ params }: PageProps): JSX.Element {
   useEffect(() => { if (number === 0 && last !== undefined) go(`${path("runs", run, "tasks", task, given, last, "log")}${location.search}${location.hash}`, { replace: true }); }, [number, last]);
   const id = { run, task, index: found ? found.index : given || null };
   const model = useMemo(() => new LogModel(source, { run, name: task, index: given, number }), [run, task, given, number]);
+  const openedAt = useMemo(serverNow, [model]);
   useEffect(() => { if (number > 0) void model.open(); return () => model.close(); }, [model]);
   const back = path("runs", run, "tasks", task, given, number);
   useShortcuts([{ keys: "Escape", does: "Back to the task", group: "Log", run: () => go(back) }]);
@@ -67,10 +69,17 @@ export default function LogPage({ params }: PageProps): JSX.Element {
       live
       fill
     >
-      <LogView model={model} isRunning={attempt !== undefined && !isEnded(attempt)} startedAt={attempt?.started_at ?? null} />
+      <LogView model={model} isRunning={attempt !== undefined && !isEnded(attempt)} mayGrow={attempt !== undefined && mayGrow(attempt, openedAt)} startedAt={attempt?.started_at ?? null} />
       {id.index !== null && text !== "" && !currentQuery.value.has("re") && <InstanceHits key={`${text} ${currentQuery.value.has("case")}`} log={model.key} query={{ text, isPattern: false, ignoreCase: !currentQuery.value.has("case") }} />}
     </Page>
   );
+}
+
+const MOMENT_MS = 10_000;
+
+/** It has not ended, or about when the log was opened. */
+function mayGrow(attempt: Attempt, openedAt: number): boolean {
+  return !isEnded(attempt) || (attempt.finished_at !== null && milliseconds(attempt.finished_at) > openedAt - MOMENT_MS);
 }
 
 function isEnded(attempt: Attempt): boolean {

@@ -13,11 +13,10 @@ import { Tries } from "../task/tries.tsx";
 import { Why } from "../task/why.tsx";
 import { argument, count, isFinal, shortId } from "../words.ts";
 import { Action } from "./action.tsx";
-import { CommandLine, copy, CopyButton } from "./command.tsx";
+import { CommandLine, CopyButton } from "./command.tsx";
 import { Drawer } from "./drawer.tsx";
 import { Empty } from "./empty.tsx";
 import { Icon } from "./icons.tsx";
-import { notify } from "./notice.tsx";
 import { Facts, Loaded } from "./page.tsx";
 import { Counts, State } from "./state.tsx";
 import { currentTab, type Tab, Tabs } from "./tabs.tsx";
@@ -148,7 +147,6 @@ function TaskActions({ id, found, attempt }: { id: TaskId; found: FoundTask; att
   const retry = `ork retry ${short} --task ${argument(name)}`;
   useShortcuts([
     { keys: "l", does: "Open the log", group: "This task", run: () => { if (attempt !== undefined) go(logPath(id, attempt)); } },
-    { keys: "y", does: "Copy the link to this task", group: "This task", run: () => void copyLink() },
   ]);
   return (
     <footer class="task-foot">
@@ -164,8 +162,4 @@ function TaskActions({ id, found, attempt }: { id: TaskId; found: FoundTask; att
 
 function logPath(id: TaskId, attempt: number): string {
   return path("runs", id.run, "tasks", id.task, id.index ?? 0, attempt, "log");
-}
-
-async function copyLink(): Promise<void> {
-  if (await copy(link())) notify("good", "The link is copied.");
 }

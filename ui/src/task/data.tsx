@@ -95,7 +95,7 @@ function Records({ columns, rows }: { columns: readonly string[]; rows: readonly
   return (
     <div class="records" tabIndex={0} role="region" aria-label="Rows of the output">
       <table>
-        <thead><tr><th scope="col"><span class="only-read">Number</span></th>{columns.map((name) => <th scope="col" key={name}>{name}</th>)}</tr></thead>
+        <thead><tr><th scope="col"><span class="only-read">Number</span></th>{columns.map((name) => <th scope="col" key={name} class={typeof cell(rows[0], name) === "number" ? "number" : undefined}>{name}</th>)}</tr></thead>
         <tbody>
           {rows.map((row, place) => (
             <tr key={place}>
