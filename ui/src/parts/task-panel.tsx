@@ -7,7 +7,7 @@ import { ShortLog } from "../log/short.tsx";
 import { changedQuery, currentPath, currentQuery, go, href, link, path } from "../router.ts";
 import { useShortcuts } from "../shortcuts.ts";
 import { Data } from "../task/data.tsx";
-import { attemptOf, type FoundTask, isOfRun, logCommand, target, type TaskId, useTask } from "../task/model.ts";
+import { attemptOf, type FoundTask, isOfRun, logCommand, target, type TaskId, taskHref, useTask } from "../task/model.ts";
 import { Spec } from "../task/spec.tsx";
 import { Tries } from "../task/tries.tsx";
 import { Why } from "../task/why.tsx";
@@ -129,7 +129,7 @@ function Instances({ id, found }: { id: TaskId; found: FoundTask }): JSX.Element
           if (instances.length === 0) return <Empty title="No instance has failed" icon="check" />;
           return (
             <ul class="references">
-              {instances.map((each) => <li key={each.index}><a href={href(`${path("runs", id.run, "tasks", each.name, each.index ?? 0, Math.max(1, each.attempt))}`)}><State of="failed" quiet />{target({ task: each.name, index: each.index })}</a></li>)}
+              {instances.map((each) => <li key={each.index}><a href={taskHref({ run: id.run, task: each.name, index: each.index })}><State of="failed" quiet />{target({ task: each.name, index: each.index })}</a></li>)}
               {cursor !== null && <li class="dim">the first {instances.length}; there are more</li>}
             </ul>
           );

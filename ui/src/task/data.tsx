@@ -9,9 +9,8 @@ import { Sparkline } from "../parts/bars.tsx";
 import { CopyButton } from "../parts/command.tsx";
 import { Empty, Partial } from "../parts/empty.tsx";
 import { Loaded, Section } from "../parts/page.tsx";
-import { href, path } from "../router.ts";
 import { bytes, count, grouped, lookOf } from "../words.ts";
-import { inputsOf, type FoundTask, type TaskId } from "./model.ts";
+import { inputsOf, type FoundTask, type TaskId, taskHref } from "./model.ts";
 import { inputsOfSpec } from "./definition.ts";
 import { Leaf, Tree } from "./tree.tsx";
 
@@ -40,7 +39,7 @@ function Inputs({ id, found }: { id: TaskId; found: FoundTask }): JSX.Element | 
   return (
     <Section title="Inputs">
       <dl class="pairs">
-        {inputs.map(({ name, value, from }) => <div key={name}><dt>{name}</dt><dd>{from ? <>from <a class="link" href={`${href(path("runs", id.run, "tasks", from.task, 0, 0))}?panel=data`}>{from.path}</a></> : <Leaf value={typeof value === "object" ? JSON.stringify(value) : value} />}</dd></div>)}
+        {inputs.map(({ name, value, from }) => <div key={name}><dt>{name}</dt><dd>{from ? <>from <a class="link" href={taskHref({ run: id.run, task: from.task, index: null })}>{from.path}</a></> : <Leaf value={typeof value === "object" ? JSON.stringify(value) : value} />}</dd></div>)}
       </dl>
     </Section>
   );

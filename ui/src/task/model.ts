@@ -4,6 +4,7 @@ import type { Attempt, Failure, Run, Task } from "../api.d.ts";
 import { type Read, useLoad } from "../data/read.ts";
 import type { Source } from "../data/source.ts";
 import type { Change } from "../data/stream.ts";
+import { changedQuery, currentPath, currentQuery, href, path } from "../router.ts";
 import { argument, shortId, taskName } from "../words.ts";
 
 /** `index` is null for a task without instances, and for a fan-out itself. */
@@ -95,6 +96,12 @@ export function kindOfMessage(message: string): string {
 /** `load[3]` as the API takes it. */
 export function target({ task, index }: Pick<TaskId, "task" | "index">): string {
   return taskName(task, index);
+}
+
+/** Where a task is shown: in the panel if the page of its run is open, else on its own page. Without an attempt, the last one. */
+export function taskHref({ run, task, index }: TaskId, attempt = 0): string {
+  if (currentPath.value === path("runs", run)) return href(`${currentPath.value}${changedQuery(currentQuery.value, { task, index, try: attempt || null })}`);
+  return href(path("runs", run, "tasks", task, index ?? 0, attempt));
 }
 
 export function logCommand(id: TaskId, attempt?: number, isLast = true): string {

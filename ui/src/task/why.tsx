@@ -13,7 +13,7 @@ import { State } from "../parts/state.tsx";
 import { href, path } from "../router.ts";
 import { argument, count, duration, milliseconds, shortId, taskName, utc } from "../words.ts";
 import { FailureView } from "./failure.tsx";
-import { type FoundTask, isOfRun, kindOfMessage, type TaskId, target } from "./model.ts";
+import { type FoundTask, isOfRun, kindOfMessage, type TaskId, target, taskHref } from "./model.ts";
 
 export function Why({ id, found, attempt }: { id: TaskId; found: FoundTask; attempt: number | undefined }): JSX.Element {
   const read = useRead("/runs/{run}/why", { run: id.run, task: target(id) }, { live: isOfRun(id.run) });
@@ -82,7 +82,7 @@ function SameFailures({ id, message }: { id: TaskId; message: string }): JSX.Ele
       <button type="button" class="button small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Same error in {atLeast}{count(same.length, "other")}</button>
       {isOpen && (
         <ul class="references">
-          {same.slice(0, SHOWN_FAILURES).map((each) => <li key={`${each.name} ${each.index}`}><a href={href(path("runs", id.run, "tasks", each.name, each.index ?? 0, Math.max(1, each.attempt)))}><State of="failed" quiet />{taskName(each.name, each.index)}</a></li>)}
+          {same.slice(0, SHOWN_FAILURES).map((each) => <li key={`${each.name} ${each.index}`}><a href={taskHref({ run: id.run, task: each.name, index: each.index })}><State of="failed" quiet />{taskName(each.name, each.index)}</a></li>)}
           {same.length > SHOWN_FAILURES && <li class="dim">and {count(same.length - SHOWN_FAILURES, "other")}</li>}
         </ul>
       )}
@@ -91,7 +91,7 @@ function SameFailures({ id, message }: { id: TaskId; message: string }): JSX.Ele
 }
 
 function hrefOf({ run, task, index }: Reference): string {
-  return href(task === null ? path("runs", run) : `${path("runs", run)}?task=${encodeURIComponent(taskName(task, index))}`);
+  return task === null ? href(path("runs", run)) : taskHref({ run, task, index });
 }
 
 function nameOf({ run, task, index }: Reference, ours: string): string {
