@@ -26,7 +26,7 @@ export function Why({ id, found, attempt }: { id: TaskId; found: FoundTask; atte
       <Loaded read={read} what="the explanation">
         {({ items }) => (
           <ul class="reasons">
-            {items.filter((item) => !(failure && item.code === "failed" && item.task === null)).map((item, place) => <Reason key={place} id={id} item={item} />)}
+            {items.filter((item) => !(failure && item.code === "failed")).map((item, place) => <Reason key={place} id={id} item={item} />)}
           </ul>
         )}
       </Loaded>
