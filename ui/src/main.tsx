@@ -3,6 +3,9 @@
 import "./base.ts";
 import "./style.css";
 import "./style/run.css";
+import "./style/task.css";
+import "./style/log.css";
+import "./style/compare.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";

@@ -66,13 +66,16 @@ def search_log(
 ) -> LogHits:
     """The lines that contain the text, until `time.monotonic()` is `until`."""
     wanted = text.encode("utf-8", "surrogatepass")
-    search = re.compile(re.escape(wanted), re.IGNORECASE if ignore_case else 0).search
+    # Searching a lower-case copy is several times faster than a pattern that ignores case.
+    wanted = wanted.lower() if ignore_case else wanted
+    search = re.compile(re.escape(wanted)).search
     hits: list[Hit] = []
     count, line, start = 0, 1, 0
     last = 0  # the last line with a hit: a long line is searched in parts
     for block in _blocks(objects, attempt, len(wanted) - 1):
         at = lines_at = 0
-        while (found := search(block.data, at)) is not None:
+        within = block.data.lower() if ignore_case else block.data
+        while (found := search(within, at)) is not None:
             line += block.data.count(b"\n", lines_at, found.start())
             lines_at = found.start()
             if line != last:

@@ -1,65 +1,43 @@
 /** Why did this attempt end like this? */
 
 import type { JSX } from "preact";
-import type { AttemptPage } from "../api.d.ts";
-import { useLoad, useRead } from "../data/read.ts";
-import type { Source } from "../data/source.ts";
+import { useLoad } from "../data/read.ts";
 import type { PageProps } from "../pages.ts";
-import { Prose } from "../parts/command.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Facts, Loaded, Page, Section } from "../parts/page.tsx";
+import { Page, Waiting } from "../parts/page.tsx";
 import { State } from "../parts/state.tsx";
-import { Clock, Took } from "../parts/time.tsx";
-import { path } from "../router.ts";
-import { argument, bytes, shortId, taskName } from "../words.ts";
-
-const TAIL = 64 * 1024;
+import { TaskDetails } from "../parts/task-panel.tsx";
+import { ProblemView } from "../parts/problem.tsx";
+import { changedQuery, currentQuery, href, path } from "../router.ts";
+import { attemptOf, indexOf, logCommand, target, useTask } from "../task/model.ts";
+import { shortId } from "../words.ts";
 
 export default function TaskPage({ params }: PageProps): JSX.Element {
-  const [run = "", name = "", index = "0", number = "1"] = [params["id"], params["name"], params["index"], params["attempt"]];
-  const attempts = useLoad(`attempts ${run} ${name} ${index}`, (source, signal) => attemptsOf(source, { run, task: name, limit: 100 }, Number(index), signal), { live: true });
-  const found = attempts.data.value?.attempts.find((each) => each.attempt === Number(number));
-  const full = taskName(name, found?.index);
+  const [run = "", task = "", index = "0"] = [params["id"], params["name"], params["index"]];
+  const read = useLoad(`index ${run} ${task} ${index}`, async (source, signal) => ({ index: await indexOf(source, run, task, Number(index), signal) }));
+  const found = read.data.value;
+  const problem = read.problem.value;
+  if (!found) return <Page title={`${task} of ${shortId(run)}`} crumbs={crumbs(run)}>{problem ? <ProblemView problem={problem} again={read.reload} gone="There is no such run or task, or retention has removed it" /> : <Waiting what="the task" />}</Page>;
+  return <OneTask run={run} task={task} index={found.index} number={Number(params["attempt"])} />;
+}
+
+function OneTask({ run, task, index, number }: { run: string; task: string; index: number | null; number: number }): JSX.Element {
+  const id = { run, task, index };
+  const read = useTask(id);
+  const found = read.data.value;
+  const shown = found && attemptOf(found, number);
   return (
     <Page
-      title={`${full} of ${shortId(run)}`}
-      heading={<>{found && <State of={found.status} />} {full} <span class="dim">try {number}</span></>}
-      crumbs={[["runs", "Runs"], [path("runs", run), shortId(run)]]}
-      read={attempts}
-      what="the attempt"
-      gone="There is no such run or task, or retention has removed it"
-      command={`ork logs ${shortId(run)} ${argument(full)}`}
+      title={`${target(id)} of ${shortId(run)}`}
+      heading={<>{found && <State of={shown?.status ?? found.task.status} />} {target(id)} {shown && <span class="dim">try {shown.attempt} of {found.attempts.length}</span>}</>}
+      crumbs={crumbs(run, found?.run.workflow)}
+      command={logCommand(id, shown?.attempt, shown === found?.attempts.at(-1))}
       live
     >
-      {() => (
-        <>
-          {found && <Facts of={[["Started", <Clock at={found.started_at} />], ["Ran", <Took start={found.started_at} end={found.finished_at} />], ["Exit code", found.exit_code ?? "–"], ["Error", found.failure?.message ?? "–"]]} />}
-          <Why run={run} task={full} />
-          <LogEnd run={run} name={name} index={Number(index)} number={Number(number)} />
-        </>
-      )}
+      <TaskDetails id={id} read={read} attempt={shown?.attempt} hrefOfTry={(each) => href(`${path("runs", run, "tasks", task, index ?? 0, each)}${changedQuery(currentQuery.value, {})}`)} />
     </Page>
   );
 }
 
-/** The attempts of an instance. A task without instances has index 0 in addresses, and none in the list. */
-async function attemptsOf(source: Source, given: { run: string; task: string; limit: number }, index: number, signal: AbortSignal): Promise<AttemptPage> {
-  const found = await source.get("/runs/{run}/attempts", { ...given, index }, { signal });
-  return found.attempts.length > 0 || index !== 0 ? found : source.get("/runs/{run}/attempts", given, { signal });
-}
-
-function Why({ run, task }: { run: string; task: string }): JSX.Element {
-  const read = useRead("/runs/{run}/why", { run, task }, { live: true });
-  return <Section title="Why"><Loaded read={read} what="the explanation">{({ why }) => <>{why.map((line) => <p key={line}><Prose text={line} /></p>)}</>}</Loaded></Section>;
-}
-
-function LogEnd(given: { run: string; name: string; index: number; number: number }): JSX.Element {
-  const read = useLoad(`log ${JSON.stringify(given)}`, (source, signal) => source.bytes("/runs/{run}/tasks/{name}/{index}/attempts/{number}/log", given, -TAIL, undefined, { signal }));
-  return (
-    <Section title="Log" aside={read.data.value?.size != null && bytes(read.data.value.size)}>
-      <Loaded read={read} what="the log">
-        {(piece) => (piece.bytes.length === 0 ? <Empty title="The log is empty" icon="runs" /> : <pre class="log" tabIndex={0}>{new TextDecoder().decode(piece.bytes)}</pre>)}
-      </Loaded>
-    </Section>
-  );
+function crumbs(run: string, workflow?: string): [string, string][] {
+  return [["runs", "Runs"], ...(workflow ? [[path("workflows", workflow), workflow] as [string, string]] : []), [path("runs", run), shortId(run)]];
 }
