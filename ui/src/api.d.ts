@@ -6,6 +6,10 @@ export interface AcceptedCommand {
   command: string;
 }
 
+export interface Approvals {
+  approvals: (PendingApproval)[];
+}
+
 /** `waits_for` names the external jobs that the attempt waits for. */
 export interface Attempt {
   task: string;
@@ -494,6 +498,18 @@ export interface Overview {
   broken_locations: (BrokenLocation)[];
   workflows: (WorkflowHealth)[];
   cursor: string | null;
+}
+
+/** A task that waits for approval; it fails at `due` if nobody decides. The person `not_by` must not approve it. */
+export interface PendingApproval {
+  run: string;
+  workflow: string;
+  task: string;
+  message: string;
+  for: string;
+  not_by: string | null;
+  since: string | null;
+  due: string | null;
 }
 
 export interface PendingCommand {
@@ -1092,6 +1108,7 @@ export interface WorkflowWithDefinition {
 
 /** GET: what is given in path and query, and the response. */
 export interface Reads {
+  "/approvals": { given: Record<never, never>; answer: Approvals; role: "viewer" };
   "/audit": { given: { limit?: number; cursor?: string | null }; answer: AuditPage; role: "admin" };
   "/calendar": { given: { from: string; to: string; workflow?: string | null; cursor?: string | null }; answer: Calendar; role: "viewer" };
   "/controls": { given: Record<never, never>; answer: Controls; role: "viewer" };

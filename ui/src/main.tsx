@@ -2,6 +2,7 @@
 
 import "./base.ts";
 import "./style.css";
+import "./style/parts.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";

@@ -188,6 +188,23 @@ class CalendarWorkflow(Response):
     problem: str | None
 
 
+class PendingApproval(Response):
+    """A task that waits for approval; it fails at `due` if nobody decides. The person `not_by` must not approve it."""
+
+    run: str
+    workflow: str
+    task: str
+    message: str
+    whom: str = Field(alias="for")
+    not_by: str | None
+    since: datetime | None
+    due: datetime | None
+
+
+class Approvals(Response):
+    approvals: list[PendingApproval]
+
+
 class Calendar(Response):
     """The times from `from` until before `to`."""
 

@@ -21,7 +21,7 @@ _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
 
 
 class PendingApproval(NamedTuple):
-    """A task that waits for approval. It fails at `due` if nobody decides."""
+    """A task that waits for approval. It fails at `due` if nobody decides. `not_by` must not approve it."""
 
     run: RunId
     short: str
@@ -31,6 +31,7 @@ class PendingApproval(NamedTuple):
     since: datetime | None
     due: datetime | None
     whom: str = "anyone"
+    not_by: str | None = None
 
 
 async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
@@ -82,6 +83,7 @@ def approval_json(approval: PendingApproval) -> dict[str, Any]:
         "task": approval.task.name,
         "message": approval.message,
         "for": approval.whom,
+        "not_by": approval.not_by,
         "since": time_json(approval.since),
         "due": time_json(approval.due),
     }
@@ -93,11 +95,12 @@ async def _pending_approval(store: StateReader, view: RunView, task: Task) -> Pe
     due = None
     if spec.timeout is not None and task.started_at is not None:
         due = task.started_at + timedelta(seconds=spec.timeout)
-    whom = "anyone"
+    whom, starter = "anyone", None
     if spec.action.not_by is NotBy.STARTER:
-        whom = f"anyone but {await store.get_starter(view.run.id) or 'its starter'}"
+        starter = await store.get_starter(view.run.id)
+        whom = f"anyone but {starter or 'its starter'}"
     run, message = view.run, spec.action.message
-    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
+    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom, starter)
 
 
 def _can_start(view: RunView, task: Task) -> bool:

@@ -16,6 +16,7 @@ from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.views import ended_runs
 from ork.model.access import Role
+from ork.status.approvals import approval_json, list_pending_approvals
 from ork.status.grid import MOST_RUNS, workflow_durations, workflow_grid
 from ork.status.home import overview
 
@@ -40,6 +41,13 @@ async def get_overview(
     entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
     found = await overview(api.store, ended_runs(api), entries[:limit], start, api.now())
     return json_response({**found, "cursor": entries[limit - 1].name if len(entries) > limit else None})
+
+
+@routes.add("GET", "/approvals", Role.VIEWER, response_model=page_models.Approvals)
+async def list_approvals(request: Request) -> Response:
+    """Lists the tasks that wait for approval, those of the newest runs first."""
+    pending = await list_pending_approvals(api_of(request).store)
+    return json_response({"approvals": [approval_json(each) for each in pending]})
 
 
 @routes.add("GET", "/workflows/{name}/grid", Role.VIEWER, response_model=page_models.WorkflowGrid)
