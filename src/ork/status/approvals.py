@@ -11,13 +11,14 @@ from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
-from ork.state.records import RunFilter
+from ork.state.records import RunFilter, TaskFilter
 from ork.status.run_view import RunView, is_group, open_view, version_of
 from ork.status.shapes import time_json
 from ork.status.why_task import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
+_RUNNING = TaskFilter(statuses=frozenset({TaskStatus.RUNNING}))
 
 
 class PendingApproval(NamedTuple):
@@ -69,10 +70,8 @@ async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
-        view, _ = await open_view(store, run.id)
-        pending += [
-            await _pending_approval(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)
-        ]
+        view, tasks = await open_view(store, run.id, _RUNNING)
+        pending += [await _pending_approval(store, view, task) for task in tasks if waits_for_approval(view, task)]
     return pending
 
 
@@ -80,7 +79,7 @@ def approval_json(approval: PendingApproval) -> dict[str, Any]:
     return {
         "run": approval.run,
         "workflow": approval.workflow,
-        "task": approval.task.name,
+        "task": str(approval.task),
         "message": approval.message,
         "for": approval.whom,
         "not_by": approval.not_by,
