@@ -3,6 +3,9 @@
 import "./base.ts";
 import "./style.css";
 import "./style/parts.css";
+import "./style/home.css";
+import "./style/runs.css";
+import "./style/workflow.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";
