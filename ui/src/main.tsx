@@ -4,6 +4,7 @@ import "./base.ts";
 import "./style.css";
 import "./style/parts.css";
 import "./style/home.css";
+import "./style/palette.css";
 import "./style/runs.css";
 import "./style/workflow.css";
 import { computed, effect, untracked } from "@preact/signals";
