@@ -3,6 +3,8 @@
 import "./base.ts";
 import "./style.css";
 import "./style/parts.css";
+import "./style/schedules.css";
+import "./style/system.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";

@@ -9,7 +9,7 @@ import { asProblem } from "../data/problem.ts";
 import { source } from "../data/session.ts";
 import { addDays, dayOf, isDay, localTime, startOfDay } from "../data/zones.ts";
 import { Action } from "../parts/action.tsx";
-import { ChosenWorkflow, clickPrimary, type DialogProps, useChosen } from "../parts/chosen.tsx";
+import { ChosenWorkflow, clickPrimary, useChosen } from "../parts/chosen.tsx";
 import { CommandLine } from "../parts/command.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -27,7 +27,8 @@ const MOST_MARKS = 366;
 /** The server's own limit for one backfill. */
 const MOST_RUNS = 10_000;
 
-export default function BackfillDialog({ onClose }: DialogProps): JSX.Element {
+export default function BackfillDialog(): JSX.Element {
+  const onClose = (): void => setQuery({ dialog: null, first: null, last: null });
   const chosen = useChosen();
   if (chosen.name === null) return <Dialog title="Backfill a workflow" onClose={onClose}><ChosenWorkflow chosen={chosen} /></Dialog>;
   const found = chosen.read.data.value?.workflow;
@@ -56,8 +57,8 @@ function BackfillForm({ workflow, onClose }: { workflow: WorkflowWithDefinition;
   const [refused, setRefused] = useState<Record<string, string>>({});
   const [preview, setPreview] = useState<Preview | null>(null);
   const yesterday = dayOf(now.peek() - DAY_MS);
-  const from = dateOf("from", addDays(yesterday, -6));
-  const to = dateOf("to", yesterday);
+  const from = dateOf("first", addDays(yesterday, -6));
+  const to = dateOf("last", yesterday);
   const { params, errors } = entered(fields, texts);
   const mistake = to < from ? "The last day is before the first." : Object.keys(errors).length > 0 ? "A param is missing or wrong." : null;
   const body = mistake ? null : { from: new Date(startOfDay(from, zone)).toISOString(), to: new Date(startOfDay(addDays(to, 1), zone) - 1).toISOString(), params };
@@ -112,8 +113,8 @@ function BackfillForm({ workflow, onClose }: { workflow: WorkflowWithDefinition;
     >
       <div class="run-form" onKeyDown={clickPrimary}>
         <div class="pair">
-          <TextField label="First day" type="date" value={from} onInput={(text) => setQuery({ from: text })} />
-          <TextField label="Last day" type="date" value={to} onInput={(text) => setQuery({ to: text })} error={to < from ? "This is before the first day." : null} hint={`Whole days in ${zone}. Times after now are left out.`} />
+          <TextField label="First day" type="date" value={from} onInput={(text) => setQuery({ first: text })} />
+          <TextField label="Last day" type="date" value={to} onInput={(text) => setQuery({ last: text })} error={to < from ? "This is before the first day." : null} hint={`Whole days in ${zone}. Times after now are left out.`} />
         </div>
         {fields.length > 0 && (
           <details class="fold" open={fields.some((field) => field.required) || Object.values(refused).some(Boolean)}>

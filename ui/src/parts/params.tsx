@@ -1,6 +1,7 @@
 /** A form for the params of a run, each by its type. */
 
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { ParamField } from "../data/params.ts";
 import { textOf } from "../data/params.ts";
 import { Field, Select, TextArea, TextField } from "./form.tsx";
@@ -13,8 +14,10 @@ interface ParamFormProps {
 }
 
 export function ParamForm({ fields, texts, errors, onInput }: ParamFormProps): JSX.Element {
+  const form = useRef<HTMLDivElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
-    <div class="param-form">
+    <div class="param-form" ref={form}>
       {fields.map((field) => (
         <ParamInput
           key={field.name}
