@@ -7,6 +7,8 @@ import "./style/home.css";
 import "./style/palette.css";
 import "./style/runs.css";
 import "./style/workflow.css";
+import "./style/schedules.css";
+import "./style/system.css";
 import { computed, effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { startClock } from "./clock.ts";
