@@ -1,6 +1,7 @@
 /** How well a workflow is, from its last runs: marks of a day by the hour, and whether it became slower. */
 
-import type { CalendarTime, RunMark, WorkflowHealth } from "./api.d.ts";
+import type { CalendarTime, Run, RunMark, WorkflowHealth } from "./api.d.ts";
+import { addDays, localTime } from "./data/zones.ts";
 import { milliseconds } from "./words.ts";
 
 export const HOUR = 3_600_000;
@@ -66,7 +67,7 @@ export function changeInWords(change: number | null | undefined): { text: string
 
 /** What happened on one day, for a heat map. */
 export interface DayCount {
-  /** 2026-11-18, in UTC. */
+  /** 2026-11-18, on the clocks of the zone. */
   day: string;
   runs: number;
   failed: number;
@@ -76,15 +77,15 @@ export interface DayCount {
   seconds: number;
 }
 
-/** The days from the first to the last, each with its runs. A scheduled run counts on the day it was scheduled for. */
-export function byDay(first: number, last: number, runs: readonly RunMark[], times: readonly CalendarTime[]): DayCount[] {
+/** So many days from the first one on, each with its runs. A scheduled run counts on the day it was scheduled for. */
+export function byDay(first: string, count: number, zone: string, runs: readonly RunMark[], times: readonly CalendarTime[]): DayCount[] {
   const days = new Map<string, DayCount>();
-  for (let at = Math.floor(first / DAY) * DAY; at <= last; at += DAY) {
-    const day = dayOf(at);
+  for (let step = 0; step < count; step++) {
+    const day = addDays(first, step);
     days.set(day, { day, runs: 0, failed: 0, succeeded: 0, missed: 0, planned: 0, seconds: 0 });
   }
   for (const run of runs) {
-    const count = days.get(dayOf(milliseconds(run.scheduled_for ?? run.created_at)));
+    const count = days.get(localTime(milliseconds(run.scheduled_for ?? run.created_at), zone).day);
     if (!count) continue;
     count.runs += 1;
     count.failed += run.status === "failed" ? 1 : 0;
@@ -92,13 +93,23 @@ export function byDay(first: number, last: number, runs: readonly RunMark[], tim
     count.seconds += run.seconds ?? 0;
   }
   for (const each of times) {
-    const count = days.get(dayOf(milliseconds(each.time)));
+    const count = days.get(localTime(milliseconds(each.time), zone).day);
     if (count && each.state === "missed") count.missed += 1;
     if (count && (each.state === "planned" || each.state === "due")) count.planned += 1;
   }
   return [...days.values()];
 }
 
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
+/** A run of a list as a mark. */
+export function markOf(run: Pick<Run, "id" | "status" | "trigger" | "created_at" | "scheduled_for" | "started_at" | "finished_at">): RunMark {
+  const { id, status, trigger, created_at, scheduled_for, started_at, finished_at } = run;
+  const seconds = started_at === null || finished_at === null ? null : (milliseconds(finished_at) - milliseconds(started_at)) / 1000;
+  return { id, status, trigger, created_at, scheduled_for, seconds };
+}
+
+/** The share of runs that succeeded, of those that succeeded or failed. */
+export function successRate(runs: readonly { status: string }[]): number | null {
+  const good = runs.filter((run) => run.status === "success").length;
+  const bad = runs.filter((run) => run.status === "failed").length;
+  return good + bad === 0 ? null : good / (good + bad);
 }

@@ -42,6 +42,11 @@ test("small changes are not worth a word", () => {
 });
 
 test("days count runs on the day that they were scheduled for", () => {
-  const days = byDay(START, START + 2 * 24 * HOUR, [mark("failed", "2026-01-02T09:00:00Z", 5, "2026-01-01T02:00:00Z"), mark("success", "2026-01-02T10:00:00Z", 7)], [time("missed", "2026-01-03T02:00:00Z")]);
+  const days = byDay("2026-01-01", 3, "UTC", [mark("failed", "2026-01-02T09:00:00Z", 5, "2026-01-01T02:00:00Z"), mark("success", "2026-01-02T10:00:00Z", 7)], [time("missed", "2026-01-03T02:00:00Z")]);
   assert.deepEqual(days.map((day) => [day.day, day.runs, day.failed, day.missed, day.seconds]), [["2026-01-01", 1, 1, 0, 5], ["2026-01-02", 1, 0, 0, 7], ["2026-01-03", 0, 0, 1, 0]]);
+});
+
+test("days are those of the schedule's clocks", () => {
+  const [first, second] = byDay("2026-01-01", 2, "Asia/Tokyo", [mark("success", "2026-01-01T16:00:00Z")], []);
+  assert.deepEqual([first?.runs, second?.runs], [0, 1]);
 });

@@ -9,11 +9,10 @@ import { useLoad, useRead } from "../data/read.ts";
 import { source } from "../data/session.ts";
 import { tasksOf } from "../definition.ts";
 import { NAVIGATION } from "../pages.ts";
-import { copy } from "../parts/command.tsx";
+import { Explanation } from "../parts/code.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, type IconName } from "../parts/icons.tsx";
 import { Keys } from "../parts/keys.tsx";
-import { notify } from "../parts/notice.tsx";
 import { RunState, State } from "../parts/state.tsx";
 import { Ago } from "../parts/time.tsx";
 import { currentPath, go, path } from "../router.ts";
@@ -25,6 +24,8 @@ interface Item extends Findable {
   icon?: IconName;
   aside?: JSX.Element | string | null;
   before?: JSX.Element;
+  /** The palette stays open. */
+  stays?: boolean;
   run: () => void;
 }
 
@@ -33,13 +34,14 @@ const TYPING_MS = 150;
 export default function Palette({ onClose }: { onClose: () => void }): JSX.Element {
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
-  const { items, isSearching } = useItems(text.trim());
+  const [code, setCode] = useState<string | null>(null);
+  const { items, isSearching } = useItems(text.trim(), setCode);
   const list = useRef<HTMLDivElement>(null);
   const current = Math.min(place, items.length - 1);
   useEffect(() => list.current?.querySelector(`[data-item="${current}"]`)?.scrollIntoView({ block: "nearest" }), [current]);
   const choose = (item: Item | undefined): void => {
     if (!item) return;
-    onClose();
+    if (!item.stays) onClose();
     item.run();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -49,6 +51,13 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
     else return;
     event.preventDefault();
   };
+  if (code !== null) {
+    return (
+      <Dialog title={code} onClose={onClose} footer={<><button type="button" class="button" onClick={() => setCode(null)}>Back</button><span class="push" /><button type="button" class="button" onClick={onClose}>Close</button></>}>
+        <Explanation code={code} />
+      </Dialog>
+    );
+  }
   return (
     <Dialog title="Find" onClose={onClose} bare>
       <div class="palette">
@@ -88,7 +97,7 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
   );
 }
 
-function useItems(text: string): { items: Item[]; isSearching: boolean } {
+function useItems(text: string, explain: (code: string) => void): { items: Item[]; isSearching: boolean } {
   const lower = text.toLowerCase();
   const workflows = useRead("/workflows", { limit: 1000 }).data.value?.workflows ?? [];
   const latest = useRead("/runs", { limit: 50 }).data.value?.runs ?? [];
@@ -102,7 +111,7 @@ function useItems(text: string): { items: Item[]; isSearching: boolean } {
       ...paletteActions.value.map((each): Item => ({ key: `action ${each.label}`, group: "Actions", label: each.label, words: each.words, icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
       ...workflows.map((each): Item => ({ key: `workflow ${each.name}`, group: "Workflows", label: each.name, icon: "workflows", aside: each.enabled ? null : "off", run: () => go(path("workflows", each.name)) })),
       ...[...runs.values()].map(runItem),
-      ...Object.entries(CODES).map(([code, title]): Item => ({ key: code, group: "Error codes", label: `${code}  ${title}`, icon: "help", aside: "copy the command", isOnlyFound: true, run: () => void explain(code) })),
+      ...Object.entries(CODES).map(([code, title]): Item => ({ key: code, group: "Error codes", label: `${code}  ${title}`, icon: "help", isOnlyFound: true, stays: true, run: () => explain(code) })),
     ];
     return pick(all, lower);
   }, [lower, workflows, latest, found.runs, tasks, paletteActions.value]);
@@ -152,9 +161,4 @@ async function openTask(run: string, name: string): Promise<void> {
     (await source.get("/runs/{run}/tasks", { run, name, status, limit: 2 })).tasks.filter((task) => task.instances === null)[0];
   const task = (await one(["failed"]).catch(() => undefined)) ?? (await one().catch(() => undefined));
   go(task && task.attempt > 0 ? path("runs", run, "tasks", name, task.index ?? 0, task.attempt) : path("runs", run));
-}
-
-async function explain(code: string): Promise<void> {
-  const command = `ork explain ${code}`;
-  if (await copy(command)) notify("info", `${code}: ${CODES[code] ?? ""}`, `Copied: ${command}`);
 }

@@ -133,7 +133,7 @@ function withLate(missed: readonly Missed[], overview: Overview): Missed[] {
 
 function MissedRow({ of: { workflow, times } }: { of: Missed }): JSX.Element {
   const last = times.at(-1) ?? "";
-  const link = `${path("workflows", workflow)}?view=backfill&from=${(times[0] ?? "").slice(0, 10)}&to=${last.slice(0, 10)}`;
+  const link = `${path("workflows", workflow)}?view=backfill&first=${(times[0] ?? "").slice(0, 10)}&last=${last.slice(0, 10)}`;
   return (
     <Row icon="schedules" name={<a href={href(path("workflows", workflow))}>{workflow}</a>} text={<>missed {times.length === 1 ? <><Clock at={last} /> UTC</> : <>{count(times.length, "time")}, last <Clock at={last} /> UTC</>}</>} aside={<Ago at={last} />}>
       {times.length === 1 ? (

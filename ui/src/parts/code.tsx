@@ -17,7 +17,8 @@ export function ErrorCode({ code }: { code: string }): JSX.Element {
   );
 }
 
-function Explanation({ code }: { code: string }): JSX.Element {
+/** What `ork explain` prints. */
+export function Explanation({ code }: { code: string }): JSX.Element {
   const read = useRead("/codes/{code}", { code });
   return (
     <Loaded read={read} what="the explanation">
