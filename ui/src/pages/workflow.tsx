@@ -148,7 +148,7 @@ function DayBars({ days, workflow, zone }: { days: readonly DayCount[]; workflow
           <li key={each.day}>
             <a href={href(`runs?workflow=${encodeURIComponent(workflow)}&after=${start(each.day)}&before=${start(addDays(each.day, 1))}`)} title={text} aria-label={text} style={{ height: `${15 + 85 * (each.runs / most)}%` }}>
               {each.failed > 0 && <span class="is-failed" style={{ flexGrow: each.failed }} />}
-              <span class={each.succeeded > 0 ? "is-success" : "is-pending"} style={{ flexGrow: each.runs - each.failed }} />
+              {each.runs > each.failed && <span class={each.succeeded > 0 ? "is-success" : "is-pending"} style={{ flexGrow: each.runs - each.failed }} />}
             </a>
           </li>
         );
