@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -51,10 +52,15 @@ class Faults:
     lost_answers: float = 0.0  # the share of API calls that are carried out and not answered
     busy: float = 0.0  # the share of API calls that are refused with 429 or 503
     twice: float = 0.0  # the share of deliveries that are made a second time, at the same moment
+    late_seconds: float = 0.0  # each call is made up to so much after its time, so calls overtake each other
+    repeated: float = 0.0  # the share of calls that are made again, up to `late_seconds` after they succeeded
     random: random.Random = field(default_factory=lambda: random.Random(7))
 
     def happens(self, share: float) -> bool:
         return self.random.random() < share
+
+    def delay(self) -> timedelta:
+        return timedelta(seconds=self.random.uniform(0.0, self.late_seconds) if self.late_seconds else 0.0)
 
 
 @dataclass
@@ -101,6 +107,8 @@ class FakeCloudTasks:
         self._send = send
         self._tasks: dict[str, tasks_v2.Task] = {}
         self._gone: dict[str, datetime] = {}  # names that cannot be used until then
+        self._late: dict[str, tuple[datetime, datetime]] = {}  # by task, the time it was set for and when it is called
+        self._repeats: list[tuple[datetime, str, tasks_v2.Task]] = []  # calls that are made again, and when
         self._flying: Counter[str] = Counter()
         self._threads: list[threading.Thread] = []
         self._server = QuietServer(("127.0.0.1", 0), _handler(self))
@@ -129,8 +137,10 @@ class FakeCloudTasks:
     def next_at(self) -> datetime | None:
         """When the next call is due; None if nothing is planned."""
         with self.changed:
-            times = [_time(task) for name, task in self._tasks.items() if not self._flying[name] and not self.paused]
-            return min([*times, *(first for _, first, _ in self.jobs.values())], default=None)
+            waiting = [task for name, task in self._tasks.items() if not self._flying[name] and not self.paused]
+            repeats = [at for at, _, _ in self._repeats]
+            jobs = [first for _, first, _ in self.jobs.values()]
+            return min([*map(self._call_time, waiting), *repeats, *jobs], default=None)
 
     @property
     def is_delivering(self) -> bool:
@@ -141,16 +151,31 @@ class FakeCloudTasks:
         """Begins all calls that are due. Returns how many."""
         with self.changed:
             now = self._now()
-            due = [name for name, task in self._tasks.items() if _time(task) <= now and not self._flying[name]]
+            due = [
+                name for name, task in self._tasks.items() if not self._flying[name] and self._call_time(task) <= now
+            ]
             for name in () if self.paused else due:
                 for _ in range(2 if self.faults.happens(self.faults.twice) else 1):
                     self._begin(name, self._call_task)
+            for each in [each for each in self._repeats if each[0] <= now]:
+                self._repeats.remove(each)
+                _, name, task = each
+                self._begin(name, partial(self._repeat_task, task))
+                due.append(name)
             for name, (every, at, request) in list(self.jobs.items()):
                 if at <= now:
                     self.jobs[name] = (every, at + every, request)
                     self._begin(name, self._call_job)
                     due.append(name)
             return len(due)
+
+    def _call_time(self, task: tasks_v2.Task) -> datetime:
+        """When the service calls: at the task's time, or later by a delay that is drawn once for each time."""
+        at, (drawn_for, when) = _time(task), self._late.get(task.name, (None, None))
+        if drawn_for != at or when is None:
+            when = at + self.faults.delay()
+            self._late[task.name] = at, when
+        return when
 
     def _begin(self, name: str, call: Callable[[str], None]) -> None:
         self._flying[name] += 1
@@ -177,10 +202,19 @@ class FakeCloudTasks:
                 self._settle(name, task, status)
             self.changed.notify_all()
 
+    def _repeat_task(self, task: tasks_v2.Task, name: str) -> None:
+        """Makes a call once more that has succeeded: the service promises at least one delivery, not exactly one."""
+        self._request(name, task.http_request, task.dispatch_deadline.total_seconds() or 600.0)
+        with self.changed:
+            self._flying[name] -= 1
+            self.changed.notify_all()
+
     def _settle(self, name: str, task: tasks_v2.Task, status: int) -> None:
         task.response_count += 1
         if 200 <= status < 300:
             self._remove(name)
+            if self.faults.happens(self.faults.repeated):
+                self._repeats.append((self._now() + self.faults.delay(), name, task))
             return
         task.last_attempt.response_status.code = 2
         task.last_attempt.response_status.message = f"HTTP status code {status}"

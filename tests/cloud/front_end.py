@@ -62,6 +62,9 @@ class FrontEnd:
         self.environment = environment
         self.requests: list[tuple[str, Any]] = []  # path and (virtual) time
         self.kills: Callable[[], float | None] = lambda: None
+        self.cuts_after: Callable[[], float] | None = None  # seconds until the platform kills the instance of a request
+        self.cut = 0  # requests that were not answered by then
+        self.answers: list[tuple[str, int, float, bytes]] = []  # path, status, (real) seconds and body of each request
         self.separates: Callable[[], bool] = lambda: False  # whether a request gets an instance of its own
         self.cold_starts = 0
         self.killed = 0  # instances, in the middle of a request
@@ -143,17 +146,28 @@ class FrontEnd:
         self, method: str, path: str, headers: dict[str, str], body: bytes, seconds: float
     ) -> tuple[int, bytes]:
         instance = self._acquire()
+        cut = None if self.cuts_after is None else threading.Timer(self.cuts_after(), self._cut, [instance])
         try:
             after = self.kills() if path.endswith("/tick") else None
             if after is not None:
                 threading.Timer(after, instance.process.kill).start()
+            if cut is not None:
+                cut.start()
+            began = time.monotonic()
             answer = ask(
                 instance.port, method, path, {**headers, "Host": self.url.removeprefix("http://")}, body, seconds
             )
+            self.answers.append((path, answer[0], time.monotonic() - began, answer[1]))
             self.killed += answer[0] == 0
             return answer
         finally:
+            if cut is not None:
+                cut.cancel()
             self._release(instance)
+
+    def _cut(self, instance: Instance) -> None:
+        self.cut += 1
+        instance.process.kill()
 
     def _acquire(self) -> Instance:
         with self._lock:

@@ -35,7 +35,11 @@ class AttemptProofs:
 
     async def can_wake(self, named: str, proof: str) -> bool:
         """True if this is the proof with which the attempt wakes its scheduler."""
-        return _fitting(await self._find(named), proof, lambda each: wake_proof(named, each.token_hash)) is not None
+        for key in _keys(named):
+            rows = await self._rows_of(named, key)
+            if _fitting(rows, proof, lambda each: wake_proof(named, each.token_hash)) is not None:
+                return True
+        return False
 
     async def signed_in(self, named: str, proof: str) -> Attempt | None:
         """The attempt, if this is the proof that opens its documents. Its row may be slightly outdated."""
@@ -53,14 +57,11 @@ class AttemptProofs:
 
     async def _find(self, named: str) -> list[Attempt]:
         """The rows that the name may refer to: at most two."""
-        found = _ATTEMPT.fullmatch(named)
-        if found is None:
-            return []
-        run, task, number = RunId(found["run"]), found["task"], int(found["number"])
-        # A task without instances has index 0, as in the names of its documents.
-        keys = (TaskKey(task, int(found["index"])), *((TaskKey(task),) if int(found["index"]) == 0 else ()))
-        rows = [each for key in keys for each in await self._rows.list_attempts(run, key)]
-        return [each for each in rows if each.key.number == number]
+        return [row for key in _keys(named) for row in await self._rows_of(named, key)]
+
+    async def _rows_of(self, named: str, key: TaskKey) -> list[Attempt]:
+        run, number = RunId(named.partition("/")[0]), int(named.rpartition("/")[2])
+        return [each for each in await self._rows.list_attempts(run, key) if each.key.number == number]
 
     def _keep(self, named: str, found: list[Attempt]) -> None:
         self._read.pop(named, None)
@@ -68,6 +69,15 @@ class AttemptProofs:
             self._read[named] = self._monotonic(), found
         while len(self._read) > ROWS_KEPT:
             self._read.popitem(last=False)
+
+
+def _keys(named: str) -> list[TaskKey]:
+    """The tasks that the name may refer to. A task without instances has index 0, as in the names of its documents."""
+    found = _ATTEMPT.fullmatch(named)
+    if found is None:
+        return []
+    name, index = found["task"], int(found["index"])
+    return [*([TaskKey(name)] if index == 0 else []), TaskKey(name, index)]
 
 
 def _fitting(rows: list[Attempt], proof: str, make: Callable[[Attempt], str]) -> Attempt | None:

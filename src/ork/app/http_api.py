@@ -10,6 +10,7 @@ from ork.api.context import Api
 from ork.api.events import Hub
 from ork.app.installation import Installation, open_installation, timeouts_of
 from ork.app.pricing import pricing_on_demand
+from ork.errors import OrkError
 from ork.telemetry import Telemetry, TelemetryEvent
 
 if TYPE_CHECKING:
@@ -35,11 +36,18 @@ def http_api(
     if clock is not None:
         clock.on_failure = note
     store = installation.store if service is None else installation.own_store
+    hub = Hub(store)
+    opened = _Opened(settings, note)
+    ticks = _Ticks(
+        _Shared(installation, hub, opened) if service is None else opened,
+        telemetry,
+        request_seconds,
+    )
     return Api(
         store=store,
         objects=installation.objects,
-        hub=Hub(store),
-        tick=_Ticks(settings, telemetry, request_seconds, note).tick,
+        hub=hub,
+        tick=ticks.tick,
         wake=service.wake if service is not None else None,
         set_alarm=clock.wake if clock is not None else None,
         root=settings.root,
@@ -52,18 +60,54 @@ def http_api(
     )
 
 
+class _Shared:
+    """Ticks in the API's own installation: its connections are open, and what does not change is read once.
+
+    After an error the ticks of this process open everything anew: a connection may be dead without a sign since the platform
+    froze the process, or the installation's shared settings may have been replaced.
+    """
+
+    def __init__(self, installation: Installation, hub: Hub, opened: _Opened) -> None:
+        self._installation = installation
+        self._hub = hub
+        self._opened = opened
+        self._has_failed = False
+
+    async def __call__(self, telemetry: Telemetry, seconds: float | None) -> TickReport:
+        if self._has_failed:
+            return await self._opened(telemetry, seconds)
+        try:
+            # The store reports changes only to other handles.
+            return await self._installation.tick(telemetry, seconds=seconds, on_commit=lambda _runs: self._hub.notify())
+        except OrkError:
+            self._has_failed = True
+            raise
+        finally:
+            await self._installation.close_scheduler()
+
+
+class _Opened:
+    """Ticks beside a scheduler in this process: each has a store handle of its own, so that its writes wake the scheduler."""
+
+    def __init__(self, settings: Settings, on_alarm_failure: Callable[[AlarmError], None]) -> None:
+        self._settings = settings
+        self._on_alarm_failure = on_alarm_failure
+
+    async def __call__(self, telemetry: Telemetry, seconds: float | None) -> TickReport:
+        installation = await open_installation(self._settings)
+        if installation.clock is not None:
+            installation.clock.on_failure = self._on_alarm_failure
+        try:
+            return await installation.tick(telemetry, seconds=seconds)
+        finally:
+            await installation.close()
+
+
 class _Ticks:
     """Runs one tick at a time. All requests that arrive during a tick share the next one, which begins after them."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        telemetry: Telemetry,
-        seconds: float | None,
-        on_alarm_failure: Callable[[AlarmError], None],
-    ) -> None:
-        self._on_alarm_failure = on_alarm_failure
-        self._settings = settings
+    def __init__(self, tick: _Shared | _Opened, telemetry: Telemetry, seconds: float | None) -> None:
+        self._run = tick
         self._telemetry = telemetry
         self._seconds = seconds
         self._lock = asyncio.Lock()
@@ -77,10 +121,4 @@ class _Ticks:
     async def _tick(self) -> TickReport:
         async with self._lock:
             self._next = None
-            installation = await open_installation(self._settings)
-            if installation.clock is not None:
-                installation.clock.on_failure = self._on_alarm_failure
-            try:
-                return await installation.tick(self._telemetry, seconds=self._seconds)
-            finally:
-                await installation.close()
+            return await self._run(self._telemetry, self._seconds)

@@ -60,11 +60,18 @@ class Installation:
         self.store = store if settings.alarm is None or settings.server else self._with_alarm(store)
         self.objects = objects
         self.shared: SharedSettings | None = None  # set by `open_installation`
+        self._has_set_limits = False
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: TraceExporter | None = None
         self._pricing: Pricing | None = None
         set_secret_lookup(lambda names: settings.secrets.available_values(names))
+
+    async def join(self) -> None:
+        """Reads the shared settings of the installation. SettingsDifferError if this process has others."""
+        from ork.app.shared_settings import join_installation
+
+        self.shared = await join_installation(self.store, self.objects, self.settings)
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
@@ -72,14 +79,14 @@ class Installation:
         """A scheduler for this process, ready to run; with `only`, for that run and its sub-workflows. Applies the limits
         in the settings."""
         from ork.app.executors import check_task_user
-        from ork.app.scheduler_options import limits_of, rates_of, scheduler_options, start_traces
+        from ork.app.scheduler_options import scheduler_options, start_traces
         from ork.executors.processes import identity, is_provably_dead, watch_death
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
         from ork.telemetry import Telemetry
 
-        await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
+        await self._set_limits()
         telemetry = Telemetry()
         self._traces = start_traces(self.settings, telemetry)
         check_task_user(self.settings.task_user)
@@ -127,38 +134,60 @@ class Installation:
         self.alarm_failure = error
 
     async def tick(
-        self, telemetry: Telemetry | None = None, *, stays: bool = False, seconds: float | None = None
+        self,
+        telemetry: Telemetry | None = None,
+        *,
+        stays: bool = False,
+        seconds: float | None = None,
+        on_commit: OnCommit | None = None,
     ) -> TickReport:
         """One tick, which ends soon after `seconds`. Where there is an alarm, it is set to what is due next.
 
         AlarmError if the work is done, but the alarm cannot be set: somebody has to call again.
         """
-        if self.clock is None:
-            return await self._tick(telemetry, stays=stays, seconds=seconds)
-        return await self.clock.during(
-            lambda: self._tick(telemetry, stays=stays, seconds=seconds), lambda report: report.next_wake
-        )
 
-    async def _tick(self, telemetry: Telemetry | None, *, stays: bool, seconds: float | None) -> TickReport:
+        async def work() -> TickReport:
+            return await self._tick(telemetry, stays=stays, seconds=seconds, on_commit=on_commit)
+
+        if self.clock is None:
+            return await work()
+        return await self.clock.during(work, lambda report: report.next_wake)
+
+    async def _tick(
+        self, telemetry: Telemetry | None, *, stays: bool, seconds: float | None, on_commit: OnCommit | None
+    ) -> TickReport:
         """A few reads determine whether there is work; only then a scheduler is created."""
-        from ork.app.scheduler_options import limits_of, rates_of
         from ork.executors.processes import hostname
         from ork.scheduler.idle import next_due
         from ork.scheduler.service import TickReport
 
-        await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
+        await self._set_limits()
         locations = await self._set_locations()
         now = datetime.now(UTC)  # after _set_locations, so that new locations are due
-        due = await next_due(self.store, hostname(), () if locations is None else locations[0], now)
+        ahead = await self.store.look_ahead(() if locations is None else locations[0])
+        due = await next_due(self.store, ahead, hostname(), now)
         if (locations is None or not locations[1]) and (due is None or due > now):
             return TickReport(0, 0, 0, due)
-        service = await self.scheduler("tick")
+        service = await self.scheduler("tick", on_commit)
         if telemetry is not None:
             service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)
-        report = await service.tick(stays=stays, seconds=seconds)
+        report = await service.tick(stays=stays, seconds=seconds, ahead=ahead)
         if telemetry is not None:
             telemetry.merge(service.telemetry)
         return report
+
+    async def prepare_tick(self) -> None:
+        """Does ahead what the first tick would do once: applies the limits, and reads the key of signatures."""
+        await self._set_limits()
+        await self.store.signing_key()
+
+    async def _set_limits(self) -> None:
+        """Applies the limits in the settings, once for each process: setting them again would undo what others set since."""
+        from ork.app.scheduler_options import limits_of, rates_of
+
+        if not self._has_set_limits:
+            await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
+            self._has_set_limits = True
 
     async def _set_locations(self) -> tuple[dict[str, Location], Sequence[Problem]] | None:
         """Stores the project's locations. Returns those that this process refreshes, and errors in the file; None if the
@@ -304,17 +333,23 @@ class Installation:
         await self.store.record(AuditEntry(datetime.now(UTC), by, action, subject, detail))
 
     async def close(self) -> None:
-        for executor in self._executors:
-            await executor.close()
+        await self.close_scheduler()
         await self.own_store.close()
         if self.clock is not None:
             if self._service is not None and self._service.scheduler.lease.kind == "scheduler":
                 await self.clock.wake()  # from now on ticks do its work
             self.clock.alarm.close()
-        if self._traces is not None:
+
+    async def close_scheduler(self) -> None:
+        """Closes what was opened for the last scheduler. Store, documents and alarm stay open, for another one."""
+        executors, self._executors = self._executors, []
+        for executor in executors:
+            await executor.close()
+        traces, self._traces = self._traces, None
+        if traces is not None:
             import asyncio
 
-            await asyncio.to_thread(self._traces.close)
+            await asyncio.to_thread(traces.close)
 
 
 class RemoteInstallation(Installation):
@@ -383,11 +418,9 @@ async def open_installation(settings: Settings) -> Installation:
     SettingsDifferError if the settings do not match those of the installation."""
     if settings.server is not None:
         return _remote(settings, settings.server)
-    from ork.app.shared_settings import join_installation
-
     installation = _open(settings, inline=False)
     try:
-        installation.shared = await join_installation(installation.store, installation.objects, settings)
+        await installation.join()
     except BaseException:
         await installation.close()
         raise

@@ -15,6 +15,7 @@ from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger, Version
+from ork.scheduler.idle import needs_firing_at
 from ork.scheduler.options import SchedulerOptions
 from ork.state.records import ScheduleEntry
 from ork.state.schedules import ScheduleFiring
@@ -47,6 +48,15 @@ class Firing:
     def check_again(self) -> None:
         """Read the schedules again: one may be new, or fired by another scheduler."""
         self.must_check = self._is_on and not self._is_held
+
+    def use(self, schedules: Sequence[ScheduleEntry], now: datetime) -> None:
+        """These are all enabled schedules, just read. If none of them is due or has to be planned, nothing is read again."""
+        if not self._is_on:
+            return
+        if any(entry.unreadable is not None or needs_firing_at(entry, now) <= now for entry in schedules):
+            return
+        self.must_check, self._clock_offset = False, self._offset(now)
+        self.next_at = min((entry.next_fire for entry in schedules if entry.next_fire is not None), default=None)
 
     def hold(self, is_held: bool) -> None:
         """Stop or resume firing. Times that become due while held are handled by `catchup` afterwards."""

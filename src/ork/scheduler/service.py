@@ -22,6 +22,7 @@ from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler, first_of
 from ork.scheduler.waiting import Waiting
+from ork.state.records import LookAhead
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import TelemetryEvent
 
@@ -37,6 +38,8 @@ NOTE_AGAIN_SECONDS = 60.0
 # For a tick that stays: how often it reads commands, and how soon a retry must be due to be waited for.
 STAY_LOOK_SECONDS = 10.0
 STAY_FOR = timedelta(seconds=60)
+# For a tick with a time limit: runs that a step claims at most. The limit takes effect between steps.
+TIMED_CLAIM_RUNS = 10
 # For a tick that finds runs owned by another tick: how soon the next one looks for them.
 PEER_LOOK_SECONDS, PEER_LOOK_MAX_SECONDS = 2.0, 15.0
 
@@ -138,9 +141,12 @@ class SchedulerService:
                 await self.scheduler.stop()
             self.telemetry.emit(TelemetryEvent.STOPPED)
 
-    async def tick(self, *, stays: bool = False, seconds: float | None = None) -> TickReport:
+    async def tick(
+        self, *, stays: bool = False, seconds: float | None = None, ahead: LookAhead | None = None
+    ) -> TickReport:
         """Run steps until nothing is due soon, then release everything. Active attempts continue, unless the tick `stays`
-        until none is left. After `seconds` it ends with the current step, and the next tick is due at once.
+        until none is left. After `seconds` it ends with the current step, and the next tick is due at once. `ahead` is what
+        the store has just returned, so that it is not read again.
 
         Soon, not now: an attempt that is being ended is checked every second. A tick that exited in between would start
         over at the next one and never finish. The next time of a schedule is left to the next tick, however soon it is:
@@ -148,6 +154,10 @@ class SchedulerService:
         """
         counts, loop = self.telemetry.counts, asyncio.get_running_loop()
         ends_at = math.inf if seconds is None else loop.time() + seconds
+        if ahead is not None:
+            self.scheduler.look_ahead(ahead, self._now())
+        if seconds is not None:
+            self.scheduler.claim_in_batches(TIMED_CLAIM_RUNS)
         refreshing = None if self._refresher is None else asyncio.create_task(self._refresher.refresh_due())
         try:
             steps, is_cut = await self._step_until_quiet(ends_at, stays=stays)
@@ -167,11 +177,21 @@ class SchedulerService:
                 refreshing.cancel()
         await self.scheduler.stop()
         # After the release: alerts can be slow, and the next tick may have come for these runs.
-        alerts_due = None if self._outbox is None else await self._outbox.deliver()
+        alerts_due = await self._deliver_alerts(ahead)
         next_wake = min((time for time in (due, alerts_due, refresh_due) if time is not None), default=None)
         return TickReport(
             steps, counts[TelemetryEvent.ATTEMPT_LAUNCHED], counts[TelemetryEvent.RUN_FINISHED], next_wake
         )
+
+    async def _deliver_alerts(self, ahead: LookAhead | None) -> datetime | None:
+        """Sends the alerts that are due. Returns when the next one is. Reads nothing if none was due when the tick began,
+        and this tick made none."""
+        if self._outbox is None:
+            return None
+        is_due = ahead is None or (ahead.next_alert is not None and ahead.next_alert <= self._now())
+        if ahead is not None and not is_due and not self.scheduler.has_new_notices:
+            return ahead.next_alert
+        return await self._outbox.deliver()
 
     async def _step_until_quiet(self, ends_at: float, *, stays: bool) -> tuple[int, bool]:
         """Returns the number of steps, and whether the time ended before the work."""

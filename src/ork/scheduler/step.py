@@ -29,6 +29,7 @@ from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.specs import LaunchJob
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.watchlist import look_by_next_tick
+from ork.state.records import LookAhead
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Telemetry, TelemetryEvent
 
@@ -73,6 +74,7 @@ class Scheduler:
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # owned in the store, but dropped from memory
         self._claim_at: float | None = 0.0
+        self._claim_batch = options.max_claimed_runs  # runs that one step claims at most
         self._may_claim_more = False  # the last claim may have left runs because of the limit
         self._claimed_starved = False  # tasks of ours waited for slots at the last claim
         self._is_draining = False
@@ -96,6 +98,16 @@ class Scheduler:
         self._firing.check_again()
         self._runs.ask_limits_again()
         self._woken_in_commit = True
+
+    def look_ahead(self, ahead: LookAhead, now: datetime) -> None:
+        """Use what the store has just returned: schedules are read again only if one of them is due, and notices only if
+        this scheduler makes one."""
+        self._firing.use(ahead.schedules, now)
+        self.has_new_notices = False
+
+    def claim_in_batches(self, size: int) -> None:
+        """Claim at most so many runs in a step, so that a step is short even if the store is slow."""
+        self._claim_batch = size
 
     def drain(self) -> None:
         """Claim and start nothing from now on. Active attempts are watched until they end."""
@@ -255,7 +267,7 @@ class Scheduler:
 
     @property
     def _claim_capacity(self) -> int:
-        return self._options.max_claimed_runs - len(self._runs) + self._observer.waiting_runs
+        return min(self._claim_batch, self._options.max_claimed_runs - len(self._runs) + self._observer.waiting_runs)
 
     @property
     def _wants_more(self) -> bool:

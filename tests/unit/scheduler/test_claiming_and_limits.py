@@ -208,3 +208,15 @@ def test_a_run_that_is_created_while_a_claim_is_answered_is_claimed_by_the_next_
     top.scheduler.wake()
     top.step(3)
     assert top.statuses(RunId("late")) == {"a": "dispatched"}
+
+
+def test_a_scheduler_that_claims_in_batches_claims_the_rest_in_the_next_steps() -> None:
+    top = BenchTop(workflow(spec("t")))
+    top.scheduler.claim_in_batches(2)
+    for _ in range(5):
+        top.create()
+    owned = []
+    for _ in range(3):
+        top.step()
+        owned.append(len(top.scheduler.owned_runs))
+    assert owned == [2, 4, 5]

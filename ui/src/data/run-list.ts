@@ -67,7 +67,7 @@ export function useRunList(given: Omit<Given<"/runs">, "limit" | "cursor" | "cou
     const page = await from.get("/runs", { ...given, limit: PAGE, counts: true }, { signal });
     held.list = withFirst(held.list, page);
     return held.list;
-  }, { live: true });
+  }, { live: true, keep: true });
   const show = (list: RunList): void => { held.list = list; read.data.value = list; };
   useEffect(() => onChange((change) => {
     const list = change.kind === "run" && held.list.isLong ? withChanged(held.list, change.event, given.status ?? []) : null;

@@ -10,9 +10,12 @@ export interface Findable {
 }
 
 const MOST_FOUND = 12;
-const MOST_UNASKED = 6;
+const MOST_UNASKED = 4;
+/** Names are rarer than runs: with a text, they come first. */
+const TYPED_ORDER = ["Tasks", "Workflows", "Pages", "Actions", "Runs", "Error codes"];
+const SHORT_GROUPS = new Set(["Pages", "Actions"]);
 
-/** Items that have all the words of the text, those that begin with it first, at most a few of each group. Groups keep their order. */
+/** Items that have all the words of the text, those that begin with it first, at most a few of each group. */
 export function pick<T extends Findable>(items: readonly T[], text: string): T[] {
   const words = text.split(/\s+/).filter(Boolean);
   const groups = new Map<string, T[]>();
@@ -23,9 +26,9 @@ export function pick<T extends Findable>(items: readonly T[], text: string): T[]
   }
   const rank = (item: T): number => (text !== "" && item.label.toLowerCase().startsWith(text) ? 0 : 1);
   const best = (group: T[]): number => Math.min(...group.map(rank));
-  return [...groups.values()]
-    .sort((a, b) => best(a) - best(b))
-    .flatMap((group) => group.sort((a, b) => rank(a) - rank(b)).slice(0, text ? MOST_FOUND : MOST_UNASKED));
+  const order = (group: T[]): number => TYPED_ORDER.findIndex((name) => group[0]?.group.startsWith(name));
+  const sorted = text === "" ? [...groups.values()] : [...groups.values()].sort((a, b) => best(a) - best(b) || order(a) - order(b));
+  return sorted.flatMap((group) => group.sort((a, b) => rank(a) - rank(b)).slice(0, text !== "" || SHORT_GROUPS.has(group[0]?.group ?? "") ? MOST_FOUND : MOST_UNASKED));
 }
 
 export interface Target {

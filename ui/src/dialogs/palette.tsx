@@ -107,10 +107,10 @@ function useItems(text: string, explain: (code: string) => void): { items: Item[
     const runs = new Map([...found.runs, ...latest].map((run) => [run.id, run]));
     const all: Item[] = [
       ...tasks,
-      ...NAVIGATION.map((entry): Item => ({ key: `page ${entry.to}`, group: "Pages", label: entry.label, icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
-      ...paletteActions.value.map((each): Item => ({ key: `action ${each.label}`, group: "Actions", label: each.label, words: each.words, icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
-      ...workflows.map((each): Item => ({ key: `workflow ${each.name}`, group: "Workflows", label: each.name, icon: "workflows", aside: each.enabled ? null : "off", run: () => go(path("workflows", each.name)) })),
       ...[...runs.values()].map(runItem),
+      ...workflows.map((each): Item => ({ key: `workflow ${each.name}`, group: "Workflows", label: each.name, icon: "workflows", aside: each.enabled ? null : "off", run: () => go(path("workflows", each.name)) })),
+      ...paletteActions.value.map((each): Item => ({ key: `action ${each.label}`, group: "Actions", label: each.label, words: each.words, icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
+      ...NAVIGATION.map((entry): Item => ({ key: `page ${entry.to}`, group: "Pages", label: entry.label, icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
       ...Object.entries(CODES).map(([code, title]): Item => ({ key: code, group: "Error codes", label: `${code}  ${title}`, icon: "help", isOnlyFound: true, stays: true, run: () => explain(code) })),
     ];
     return pick(all, lower);

@@ -42,7 +42,7 @@ export function Needs({ overview, since, missed, approvals }: NeedsProps): JSX.E
     <div class="needs">
       {approvals.length > 0 && <ApprovalRows waiting={approvals} />}
       <ul class="list needs-list">
-        {shown.map((group) => <Failed group={group} overview={overview} key={group.key} />)}
+        {shown.map((group) => <Failed group={group} key={group.key} />)}
         {groups.length > shown.length && (
           <li class="needs-more"><button type="button" class="button plain small" onClick={() => setQuery({ groups: "all" })}>Show {groups.length - shown.length} more kinds of failures</button></li>
         )}
@@ -84,14 +84,14 @@ function Row({ icon, state, name, text, aside, children }: RowProps): JSX.Elemen
   );
 }
 
-function Failed({ group, overview }: { group: FailureGroup; overview: Overview }): JSX.Element {
+function Failed({ group }: { group: FailureGroup }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const newest = group.runs[0];
   const summary = useRead("/runs/{run}/summary", newest ? { run: newest.id } : null).data.value;
   const [name = "", ...others] = group.workflows;
   const failed = summary?.counts.failed ?? 0;
   const first = summary?.failures[0];
-  const success = overview.workflows.find((each) => each.name === newest?.workflow)?.runs.find((run) => run.status === "success");
+  const success = useRead("/runs/{run}/previous-success", newest ? { run: newest.id } : null).data.value?.run;
   if (!newest) return <></>;
   const isOne = group.runs.length === 1;
   return (

@@ -17,14 +17,14 @@ import { useShortcuts } from "../shortcuts.ts";
 import { count, grouped, isFinal, lookOf, shortId } from "../words.ts";
 
 const COLUMNS: readonly Column<ListedRun>[] = [
-  { key: "id", head: "Run", width: "4.4rem", cell: (run) => <code>{shortId(run.id)}</code> },
-  { key: "status", head: "State", width: "var(--state-track, 7rem)", cell: (run) => <RunState run={run} /> },
+  { key: "id", head: "Run", width: "4.4rem", phone: "4rem", cell: (run) => <code>{shortId(run.id)}</code> },
+  { key: "status", head: "State", width: "7rem", phone: "glyph", cell: (run) => <RunState run={run} /> },
   { key: "workflow", head: "Workflow", width: "minmax(6rem, 2fr)", cell: (run) => <span title={run.workflow}>{run.workflow}</span> },
   { key: "done", head: "Done", width: "7.5rem", wide: true, cell: (run) => <Done run={run} /> },
   { key: "error", head: "Error", width: "minmax(6rem, 4fr)", wide: true, cell: (run) => run.error && <ErrorText error={run.error} /> },
   { key: "trigger", head: "Trigger", width: "5.5rem", wide: true, cell: (run) => <span class="dim">{run.trigger}</span> },
   { key: "took", head: "Took", width: "5.5rem", align: "right", wide: true, cell: (run) => <Took start={run.started_at} end={run.finished_at} /> },
-  { key: "created", head: "Created", width: "5rem", align: "right", cell: (run) => <Ago at={run.created_at} /> },
+  { key: "created", head: "Created", width: "5rem", phone: "4.5rem", align: "right", cell: (run) => <Ago at={run.created_at} /> },
 ];
 
 export default function Runs(): JSX.Element {

@@ -52,7 +52,7 @@ export function DefinitionGraph({ workflow }: { workflow: WorkflowWithDefinition
 function Drawing({ rows, selected, open }: { rows: readonly Row[]; selected: string | null; open: (name: string) => void }): JSX.Element {
   const { nodes, edges, width, height } = useMemo(() => placed(rows), [rows]);
   return (
-    <div class="drawing" role="img" aria-label={`${count(rows.length, "task")}; the list below has the same`}>
+    <div class="drawing" tabIndex={0} role="img" aria-label={`${count(rows.length, "task")}; the list below has the same`}>
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         {edges.map((edge) => <path key={`${edge.from} ${edge.to}`} class={`edge${selected !== null && (edge.from === selected || edge.to === selected) ? " is-near" : ""}`} d={edge.path} />)}
         {nodes.map(({ task, x, y }) => (

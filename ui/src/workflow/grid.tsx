@@ -103,8 +103,8 @@ function WhatChanged({ runs }: { runs: readonly GridRun[] }): JSX.Element | null
   const versions = spans(runs).map((span) => span.version);
   const pairs = versions.slice(1).map((after, place) => [versions[place] ?? "", after] as const).reverse().slice(0, SHOWN_CHANGES);
   const read = useLoad(pairs.length === 0 ? null : `changes ${pairs.join()}`, (from, signal) => Promise.all(pairs.map(async ([before, after]) => {
-    const [old, next] = await Promise.all([from.get("/versions/{version}", { version: before }, { signal }), from.get("/versions/{version}", { version: after }, { signal })]);
-    return { before, after, changes: changesBetween(old.definition, next.definition) };
+    const found = await from.get("/versions/{version}/diff/{other}", { version: before, other: after }, { signal });
+    return { before, after, changes: changesBetween(found.before, found.after) };
   })));
   const found = read.data.value;
   if (!found || found.length === 0) return null;

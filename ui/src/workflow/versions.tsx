@@ -58,8 +58,8 @@ function List({ versions, current, a, b }: { versions: readonly VersionEntry[]; 
 function Difference({ a, b }: { a: string | null; b: string }): JSX.Element {
   const key = a === null || a === b ? null : `versions ${a} ${b}`;
   const read = useLoad(key, async (from, signal) => {
-    const [before, after] = await Promise.all([a ?? "", b].map((version) => from.get("/versions/{version}", { version }, { signal })));
-    return { changes: changesBetween(before?.definition, after?.definition) };
+    const { before, after } = await from.get("/versions/{version}/diff/{other}", { version: a ?? "", other: b }, { signal });
+    return { changes: changesBetween(before, after) };
   });
   if (key === null) return <Section title="What changed"><p class="dim">{a === b ? "Choose two different versions." : "This is the first version."}</p></Section>;
   return (

@@ -205,6 +205,7 @@ async def _prepare(installation: Installation, verifier: IdentityVerifier | None
     import ork.scheduler.step  # noqa: F401
     from ork.app.scheduler_options import uses_cloud_run
 
+    await installation.prepare_tick()
     if installation.clock is not None:
         installation.clock.alarm.timers.prepare()
     if uses_cloud_run(installation.settings):

@@ -66,6 +66,11 @@ class Account:
         fields = {"held": json_text(+self.held), "grant": json_text(self.grant)}
         return Put(path_of(self.id), fields, False if self.time is None else self.time)
 
+    def inherit(self, other: Account) -> None:
+        """The other account, which holds nothing, is deleted: what it was granted is granted to this one."""
+        for name, number in other.grant.items():
+            self.grant[name] = self.grant.get(name, 0) + number
+
     def delete(self) -> Put:
         return Put(path_of(self.id), None, self.time)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from ork.errors import StoreError, UnreadableError
-from ork.model.ids import RunId, SchedulerId
+from ork.model.ids import RunId, SchedulerId, VersionId
 from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunStatus
 from ork.model.task import Heartbeat
 from ork.state.admission import that_fit
-from ork.state.firestore.accounts import Account, move, path_of
+from ork.state.firestore.accounts import CONFIG, Account, Limits, move, path_of
 from ork.state.firestore.commit import own_account
 from ork.state.firestore.database import Database, Plan
 from ork.state.firestore.definitions import workflow_path
@@ -29,13 +30,33 @@ from ork.state.records import Claim, ClaimedRun
 _PAGE = 100
 _AT_ONCE = 200  # runs that one commit takes, and that it disowns: with what goes with them, fewer than 500 writes
 _MOST_IN = 30  # values of one `in` filter
+_LOADED_TOGETHER = 20  # runs whose documents are read at the same time
 
 
 class _Taken(NamedTuple):
-    """What a commit took. None: the scheduler is unknown or its own lease has expired. `is_all`: nobody else is left to look at."""
+    """What a commit took. None: the scheduler is unknown or its own lease has expired. `is_all`: nobody else is left to look at.
+    `docs`: the documents that were read as a whole. `is_alone`: there is no other scheduler."""
 
     runs: list[RunState] | None
     is_all: bool = True
+    docs: Mapping[RunId, Doc] = {}
+    is_alone: bool = False
+
+
+class _Moved(NamedTuple):
+    """What a claim does to accounts."""
+
+    puts: Sequence[Put] = ()
+    own: Account | None = None
+    limits: Limits | None = None
+
+    def remember(self, db: Database, scheduler: SchedulerId, times: Mapping[str, int]) -> None:
+        db.accounts.clear()
+        if self.own is None or self.limits is None:
+            return
+        self.own.time = times[path_of(scheduler)]
+        self.limits.time = times.get(CONFIG, self.limits.time)
+        db.accounts[scheduler], db.limits = self.own, self.limits
 
 
 async def claim_runs(
@@ -47,20 +68,27 @@ async def claim_runs(
     only: Collection[RunId] | None = None,
 ) -> Claim:
     runs: list[RunState] = []
+    docs: dict[RunId, Doc] = {}
+    is_newcomer = scheduler in db.newcomers
+    db.newcomers.discard(scheduler)  # now, whatever becomes of the answer
     while True:
         taken = await db.change(partial(_plan, db, scheduler, room - len(runs), only))
         if taken.runs is None and not runs:
             return Claim()
         runs += taken.runs or ()
+        docs |= taken.docs
         if taken.is_all or len(runs) >= room:
             break
-    claimed, broken = await _load(db, scheduler, runs, now)
-    where = (("owner", "==", scheduler), ("asks", "==", True))
-    asking = [run_state(doc) for doc in await db.wire.query(Query("runs", where, (), None, FACTS))]
+    claimed, broken = await _load(db, scheduler, runs, docs, now)
+    ids = {each.run.id for each in claimed}
+    asking = [state for state in runs if state.id in ids and state.commands]
+    if not is_newcomer:
+        where = (("owner", "==", scheduler), ("asks", "==", True))
+        asking = [run_state(doc) for doc in await db.wire.query(Query("runs", where, (), None, FACTS))]
     for state in asking:
         await _end_unknown(db, scheduler, state, now)
     commands = sorted((command for state in asking for command in commands_of(state)), key=lambda command: command.id)
-    return Claim(claimed, tuple(commands), broken)
+    return Claim(claimed, tuple(commands), broken, taken.is_alone)
 
 
 async def _plan(db: Database, scheduler: SchedulerId, room: int, only: Collection[RunId] | None) -> Plan[_Taken]:
@@ -68,17 +96,19 @@ async def _plan(db: Database, scheduler: SchedulerId, room: int, only: Collectio
     lapsed = [doc for doc in schedulers.values() if seconds_left(db, doc) <= 0]
     if scheduler not in schedulers or schedulers[scheduler] in lapsed:
         return Plan((), _Taken(None))
+    is_alone = len(schedulers) == 1
     if room <= 0:
-        return Plan((), _Taken([]))
+        return Plan((), _Taken([], is_alone=is_alone))
     left, gone = await _left_behind(db, lapsed)
     found = {state.id: state for state in left.values() if state.needs_owner}
     found |= await _queued(db, only) if only is not None else {}
-    fitting, places = await _fitting(db, found, left, room, is_all=only is None)
+    docs: dict[RunId, Doc] = {}
+    fitting, places = await _fitting(db, found, left, room, docs if only is None else None)
     taken = fitting[: min(room, _AT_ONCE)]
     is_all = len(gone) == len(lapsed) and len(taken) in (room, len(fitting))
     chosen = {state.id for state in taken}
     rest = [state for state in left.values() if state.id not in chosen]
-    accounts = await _moves(db, scheduler, taken, schedulers.keys() - {doc.id for doc in gone})
+    moved = await _moves(db, scheduler, taken, schedulers.keys() - {doc.id for doc in gone})
     for state in [*rest, *taken]:
         state.begin_claim()
         state.owner = None
@@ -88,15 +118,15 @@ async def _plan(db: Database, scheduler: SchedulerId, room: int, only: Collectio
     puts = [state.put(is_change=False) for state in [*taken, *rest]]
     puts += [Put(doc.path, None, doc.time) for doc in gone]
     if puts:  # that we are still known is a precondition: a run must not belong to nobody
-        puts += [Put(scheduler_path(scheduler), {}, schedulers[scheduler].time, []), *places(taken), *accounts]
+        puts += [Put(scheduler_path(scheduler), {}, schedulers[scheduler].time, []), *places(taken), *moved.puts]
 
     def remember(times: list[int]) -> None:
         for state, time in zip(taken, times, strict=False):
             state.time = time
             db.remember(state)
-        db.accounts.clear()
+        moved.remember(db, scheduler, {put.path: time for put, time in zip(puts, times, strict=True)})
 
-    return Plan(puts, _Taken(taken, is_all), remember)
+    return Plan(puts, _Taken(taken, is_all, docs, is_alone), remember)
 
 
 async def _left_behind(db: Database, lapsed: Sequence[Doc]) -> tuple[dict[RunId, RunState], list[Doc]]:
@@ -148,18 +178,20 @@ def _queue_path(workflow: str) -> str:
 
 
 async def _fitting(
-    db: Database, found: dict[RunId, RunState], left: Mapping[RunId, RunState], room: int, *, is_all: bool
+    db: Database, found: dict[RunId, RunState], left: Mapping[RunId, RunState], room: int, docs: dict[RunId, Doc] | None
 ) -> tuple[list[RunState], _Places]:
-    """Of the found runs, and with `is_all` those in the queue, the ones that may be claimed, in order."""
-    places, after = _Places(), None
+    """Of the found runs, and with `docs` those in the queue, the ones that may be claimed, in order. The documents of the
+    queue are added to `docs`, as a whole: who claims one needs its rows."""
+    places, after, size = _Places(), None, max(1, room)
     while True:
         is_last = True
-        if is_all:
+        if docs is not None:
             where = () if after is not None else (("queue", ">", ""),)
-            page = await db.wire.query(Query("runs", where, ("queue",), max(_PAGE, room), FACTS, after=after))
+            page = await db.wire.query(Query("runs", where, ("queue",), size, after=after))
             # Two reads are two moments: one that was just read as somebody's is not in the queue.
             found |= {state.id: state for state in map(run_state, page) if state.id not in left and state.owner is None}
-            is_last = len(page) < max(_PAGE, room)
+            docs |= {RunId(doc.id): doc for doc in page if RunId(doc.id) not in left}
+            is_last, size = len(page) < size, max(_PAGE, room)
             after = (page[-1].fields["queue"],) if page else None
         ordered = sorted(found.values(), key=lambda state: state.queue)
         await _count(db, places, ordered, left)
@@ -187,52 +219,86 @@ async def _count(db: Database, places: _Places, ordered: Sequence[RunState], lef
             places.free[name] = most - active + waiting
 
 
-async def _moves(db: Database, scheduler: SchedulerId, taken: Sequence[RunState], alive: Collection[str]) -> list[Put]:
+async def _moves(db: Database, scheduler: SchedulerId, taken: Sequence[RunState], alive: Collection[str]) -> _Moved:
     """What the runs hold goes from the accounts of their former owners to ours."""
     moving = [state for state in taken if state.act and state.account != scheduler]
     if not moving:
-        return []
+        return _Moved()
     db.accounts.pop(scheduler, None)
-    own, limits, _ = await own_account(db, scheduler)
+    own, limits, others = await own_account(db, scheduler)
+    known = {other.id: other for other in others or ()}
     sources = {state.account for state in moving if state.account is not None}
-    docs = await db.wire.get_all([path_of(source) for source in sources])
-    accounts = {source: Account(source, docs.get(path_of(source))) for source in sources}
+    accounts = {source: known.get(source) or Account(source, None) for source in sources}
     for state in moving:
         former = Account("", None) if state.account is None else accounts[state.account]
         move(state.held, former, own, limits.slots)
-    puts = [own.put()]
+    puts = []
     for source, account in accounts.items():
-        if account.time is not None:
-            puts.append(account.put() if source in alive or +account.held else account.delete())
-    return puts + ([limits.put()] if own.time is None else [])
+        if account.time is None:
+            continue
+        if source in alive or +account.held:
+            puts.append(account.put())
+        else:
+            own.inherit(account)
+            puts.append(account.delete())
+    return _Moved([own.put(), *puts, *([limits.put()] if own.time is None else [])], own, limits)
 
 
 # ── what a new owner gets ────────────────────────────────────────────────────────────────────────
 
 
 async def _load(
-    db: Database, scheduler: SchedulerId, runs: Sequence[RunState], now: datetime
+    db: Database, scheduler: SchedulerId, runs: Sequence[RunState], read: Mapping[RunId, Doc], now: datetime
 ) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
-    """The runs, and those that had to be set aside because they cannot be decoded."""
-    older = [f"runs/{state.id}" for state in runs if state.epoch > 1]
+    """The runs, and those that had to be set aside because they cannot be decoded. Documents in `read` were read as a whole
+    before the claim, whose preconditions say that nobody wrote them since."""
+    older = [f"runs/{state.id}" for state in runs if state.epoch > 1 and state.id not in read]
     docs = await db.wire.get_all(older)
-    found, broken = [], []
+    wanted: list[tuple[RunState, Doc | None]] = []
     for state in runs:
-        run, doc = state.id, docs.get(f"runs/{state.id}")
-        if state.epoch > 1 and (doc is None or doc.fields.get("owner") != scheduler):
+        doc = docs.get(f"runs/{state.id}")
+        if f"runs/{state.id}" in older and (doc is None or doc.fields.get("owner") != scheduler):
             continue
-        try:
-            found.append(await _claimed(db, doc, state))
-        except (*TROUBLE, StoreError) as problem:
-            if not isinstance(problem, UnreadableError):
-                raise
-            broken.append(await set_aside(db, scheduler, run, state.epoch, str(problem), now))
-        except Exception as problem:
-            rows = Found({}, {}) if doc is None else await rows_of(db, doc, state)
-            tasks, attempts = [row for _, row in rows.tasks.values()], [[run, *row] for row in rows.attempts.values()]
-            reason = lenient.why_unreadable(state.row("{}"), tasks, attempts) or repr(problem)
-            broken.append(await set_aside(db, scheduler, run, state.epoch, reason, now))
+        wanted.append((state, read.get(state.id) if state.epoch > 1 and doc is None else doc))
+    await _read_versions(db, {state.version for state, _ in wanted})
+    found, broken = [], []
+    for start in range(0, len(wanted), _LOADED_TOGETHER):
+        part = wanted[start : start + _LOADED_TOGETHER]
+        for (state, _), loaded in zip(
+            part, await db.wire.together(*(_loaded(db, *each) for each in part)), strict=True
+        ):
+            if isinstance(loaded, ClaimedRun):
+                found.append(loaded)
+            else:
+                broken.append(await set_aside(db, scheduler, state.id, state.epoch, loaded, now))
     return tuple(found), tuple(each for each in broken if each is not None)
+
+
+async def _read_versions(db: Database, ids: Collection[VersionId]) -> None:
+    """Reads each version once, for all of its runs. One that cannot be read is met again with its runs."""
+
+    async def read(id: VersionId) -> None:
+        with suppress(UnreadableError):
+            await db.version(id)
+
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), _LOADED_TOGETHER):
+        await db.wire.together(*(read(id) for id in ordered[start : start + _LOADED_TOGETHER]))
+
+
+async def _loaded(db: Database, state: RunState, doc: Doc | None) -> ClaimedRun | str:
+    """The run, or why it cannot be decoded."""
+    try:
+        return await _claimed(db, doc, state)
+    except (*TROUBLE, StoreError) as problem:
+        if not isinstance(problem, UnreadableError):
+            raise
+        return str(problem)
+    except Exception as problem:
+        rows = Found({}, {}) if doc is None else await rows_of(db, doc, state)
+        tasks = [row for _, row in rows.tasks.values()]
+        attempts = [[state.id, *row] for row in rows.attempts.values()]
+        return lenient.why_unreadable(state.row("{}"), tasks, attempts) or repr(problem)
 
 
 async def _claimed(db: Database, doc: Doc | None, state: RunState) -> ClaimedRun:
@@ -244,8 +310,8 @@ async def _claimed(db: Database, doc: Doc | None, state: RunState) -> ClaimedRun
     rows = await rows_of(db, doc, state)
     tasks = tasks_in_order(rows, await db.order_of(version.id))
     attempts = tuple(codec.attempt_of(columns) for columns in current_attempts(run.id, rows, tasks))
-    beats = beats_of(await db.wire.get(beats_path(run.id))) if state.act else {}
-    clock = db.seconds(doc.read)
+    noted = await db.wire.get(beats_path(run.id)) if state.act else None
+    beats, clock = beats_of(noted), db.seconds((noted or doc).read)
     heard = tuple(
         Heartbeat(attempt_key(run.id, key), seq, max(0.0, clock - at))
         for key, (seq, at) in beats.items()

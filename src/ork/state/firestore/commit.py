@@ -229,8 +229,10 @@ class _Booking:
         if not asked and not held:
             return cls()
         launches = [request for _, request in asked]
+        remembered = db.limits
         account, limits, others = await own_account(db, scheduler)
-        known = (account.time, limits.time) if others is None else None  # what is relied on without having read it now
+        is_read = others is not None and limits is not remembered
+        known = None if is_read else (account.time, limits.time)  # what is relied on without having read it now
         account.held.update(held)
         rates, buckets_of, at = await _open_rates(db, launches, limits)
         admission = admit(launches, account.room(limits.slots), rates)
@@ -249,6 +251,7 @@ class _Booking:
             account.held.update(_taken(asked, admission))
         if known is not None and not held and not admission.admitted and await _has_changed(db, scheduler, known):
             db.accounts.pop(scheduler, None)
+            db.limits = None
             return await cls.of(db, scheduler, asked, held)
         booking = cls(admission)
         booking._db, booking._limits = db, limits
@@ -304,19 +307,29 @@ def _has_all(account: Account, limits: Limits) -> bool:
 
 async def own_account(db: Database, scheduler: SchedulerId) -> tuple[Account, Limits, list[Account] | None]:
     """A copy of the scheduler's account, and the limits as they were when it was read or written. Where it had to be read,
-    everybody else's accounts were, too."""
+    everybody else's accounts were, too.
+
+    A scheduler without an account relies on the limits that this handle remembers: who creates an account writes the
+    limits too, so a commit with old ones fails.
+    """
     others = None
     if scheduler not in db.accounts or db.limits is None:
-        db.limits, others = await _look(db, scheduler, db.accounts)
+        remembered = db.limits
+        db.limits, others = await _look(db, scheduler, db.accounts, remembered)
+        if db.limits is remembered and db.accounts[scheduler].time is not None:
+            db.limits, others = await _look(db, scheduler, db.accounts)
     return db.accounts[scheduler].copy(), db.limits, others
 
 
 async def _look(
-    db: Database, scheduler: SchedulerId, known: dict[SchedulerId, Account] | None = None
+    db: Database,
+    scheduler: SchedulerId,
+    known: dict[SchedulerId, Account] | None = None,
+    remembered: Limits | None = None,
 ) -> tuple[Limits, list[Account]]:
-    """The limits and everybody else's accounts. The limits are read first: no grant grows without them being written.
-    The own account is added to `known`."""
-    limits = Limits(await db.wire.get(CONFIG))
+    """The limits and everybody else's accounts. The limits are read first, unless they are remembered: no grant grows
+    without them being written. The own account is added to `known`."""
+    limits = remembered or Limits(await db.wire.get(CONFIG))
     accounts = {doc.id: Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))}
     own = accounts.pop(scheduler, None) or Account(scheduler, None)
     if known is not None:

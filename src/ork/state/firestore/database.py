@@ -56,6 +56,8 @@ class Database:
         self.runs: dict[RunId, RunState] = {}
         self.accounts: dict[SchedulerId, Account] = {}
         self.limits: Limits | None = None
+        self.newcomers: set[SchedulerId] = set()  # registered by this handle, and have not claimed a run yet
+        self.key: bytes | None = None  # of the installation's signatures, which never changes
         self.others_changed = False  # seen in passing: the next wait for changes returns at once
         self._clock = clock
         self._connect = connect

@@ -41,8 +41,13 @@ def seconds_left(db: Database, doc: Doc) -> float:
 async def register(
     db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
 ) -> None:
+    """The first try assumes that nobody is registered under this id: they are random. The preconditions tell."""
+    is_first = True
+
     async def plan() -> Plan[None]:
-        docs = await db.wire.get_all([scheduler_path(scheduler), SETTINGS])
+        nonlocal is_first
+        docs = await db.wire.get_all([SETTINGS] if is_first else [scheduler_path(scheduler), SETTINGS])
+        is_first = False
         before, settings = docs.get(scheduler_path(scheduler)), docs.get(SETTINGS)
         check_terms(settings_in(settings), terms)
         owned = await owned_runs(db, scheduler) if before is not None else []
@@ -55,6 +60,7 @@ async def register(
         return Plan([own, *map(_disowned, owned), same], None)
 
     await db.change(plan)
+    db.newcomers.add(scheduler)  # it owns nothing now
 
 
 def _disowned(state: RunState) -> Put:
@@ -135,6 +141,9 @@ def _released(state: RunState) -> Put:
 async def departure(db: Database, scheduler: str, *, exits: bool) -> Plan[bool]:
     """Forgets a scheduler, its account if it is empty, and a control that is for it alone. True: it has more runs than one
     commit releases, and is forgotten with the last of them."""
+    own = db.accounts.get(SchedulerId(scheduler))
+    if own is not None and not exits:
+        return await _known_departure(db, own)
     paths = [scheduler_path(scheduler), path_of(scheduler), *([f"controls/{doc_id(scheduler)}"] if exits else [])]
     docs = await db.wire.get_all(paths)
     if scheduler_path(scheduler) not in docs:
@@ -149,6 +158,19 @@ async def departure(db: Database, scheduler: str, *, exits: bool) -> Plan[bool]:
     db.accounts.pop(SchedulerId(scheduler), None)
     gone = [doc for path, doc in docs.items() if not path.startswith("accounts/")]
     return Plan([*puts, *(Put(doc.path, None, doc.time) for doc in gone)], False)
+
+
+async def _known_departure(db: Database, own: Account) -> Plan[bool]:
+    """The same for a scheduler whose account this handle wrote: if it is out of date, or the scheduler is gone, the commit
+    fails, and everything is read."""
+    owned = await owned_runs(db, own.id, _RELEASED_AT_ONCE)
+    puts = [_released(state) for state in owned]
+    if len(owned) == _RELEASED_AT_ONCE:
+        return Plan(puts, True)
+    if own.time is not None and not +own.held:
+        puts.append(own.delete())
+    db.accounts.pop(SchedulerId(own.id), None)
+    return Plan([*puts, Put(scheduler_path(own.id), None, True)], False)
 
 
 async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
@@ -197,16 +219,19 @@ async def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None
         by_run.setdefault(heartbeat.attempt.run, []).append(heartbeat)
     if not by_run:
         return
-    seconds = db.seconds(await db.wire.server_time())
+    first_reads: list[float] = []
     for run, noted in by_run.items():
-        await db.change(partial(_noted, db, run, noted, seconds))
+        await db.change(partial(_noted, db, run, noted, first_reads))
 
 
-async def _noted(db: Database, run: RunId, heartbeats: Sequence[Heartbeat], now: float) -> Plan[None]:
+async def _noted(db: Database, run: RunId, heartbeats: Sequence[Heartbeat], first_reads: list[float]) -> Plan[None]:
+    """Ages are those at the first read of all, whose time is kept in `first_reads`."""
     docs = await db.wire.get_all([f"runs/{run}", beats_path(run)], ("act", "row", "epoch", "n", "log", "beats"))
     doc = docs.get(f"runs/{run}")
     if doc is None:
         return Plan((), None)
+    first_reads.append(db.seconds(doc.read))
+    now = first_reads[0]
     before, act = beats_of(docs.get(beats_path(run))), run_state(doc).act
     known = dict(before)
     for heartbeat in heartbeats:
