@@ -1,7 +1,8 @@
-"""Writes ui/src/api.d.ts: the types of the HTTP API for the web pages, from the API's own OpenAPI document.
+"""Writes what the web pages take from Python: the types of the HTTP API (ui/src/api.d.ts), from its own OpenAPI
+document, and the titles of the error codes (ui/src/codes.ts).
 
-python scripts/ui_types.py           write the file
-python scripts/ui_types.py --check   exit with 1 if the file differs
+python scripts/ui_types.py           write the files
+python scripts/ui_types.py --check   exit with 1 if one of them differs
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from fastapi import FastAPI
 from ork.api.app import all_routes
 from ork.api.document import describe
 from ork.api.routing import PREFIX, router_of
+from ork.definition.codes import all_codes
 
-FILE = Path(__file__).resolve().parents[1] / "ui" / "src" / "api.d.ts"
+FOLDER = Path(__file__).resolve().parents[1] / "ui" / "src"
 HEAD = "// Made by scripts/ui_types.py from the OpenAPI document: run `make ui-types`. Do not edit.\n"
+CODES_HEAD = "// Made by scripts/ui_types.py from ork.definition.codes: run `make ui-types`. Do not edit.\n"
 _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _IDENTIFIER = re.compile(r"^[A-Za-z_]\w*$")
 
 
 def types() -> str:
-    """The text of the file. The version of Ork is not in it."""
+    """The text of api.d.ts. The version of Ork is not in it."""
     app = FastAPI(title="Ork", version="0")
     app.router.routes.extend(router_of(all_routes()).routes)
     document = describe(app, all_routes())
@@ -37,6 +40,12 @@ def types() -> str:
     parts.append(_table("Reads", "GET: what is given in path and query, and the response.", reads))
     parts.append(_table("Writes", "Other methods, named `METHOD path`.", writes))
     return HEAD + "\n" + "\n".join(parts)
+
+
+def codes() -> str:
+    """The titles of all error codes."""
+    lines = [f"  {code}: {json.dumps(each.title, ensure_ascii=False)},\n" for code, each in sorted(all_codes().items())]
+    return f"{CODES_HEAD}\nexport const CODES: Readonly<Record<string, string>> = {{\n{''.join(lines)}}};\n"
 
 
 def _table(name: str, comment: str, lines: list[str]) -> str:
@@ -132,10 +141,11 @@ def _key(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    text = types()
+    files = {FOLDER / "api.d.ts": types(), FOLDER / "codes.ts": codes()}
     if "--check" in arguments:
-        return 0 if FILE.exists() and FILE.read_text() == text else 1
-    FILE.write_text(text)
+        return 0 if all(file.exists() and file.read_text() == text for file, text in files.items()) else 1
+    for file, text in files.items():
+        file.write_text(text)
     return 0
 
 

@@ -71,8 +71,9 @@ async function bundle() {
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** pages/run.tsx → run, dialogs/run.tsx → dialog-run, log/scan.worker.ts → scan-worker. */
 function named(paths) {
-  return Object.fromEntries(paths.map((path) => [path.split("/").at(-1).replace(/\.(worker\.)?tsx?$/, (end) => (end.startsWith(".worker") ? "-worker" : "")), `src/${path}`]));
+  return Object.fromEntries(paths.map((path) => [path.replace(/^dialogs\//, "dialog-").split("/").at(-1).replace(/\.(worker\.)?tsx?$/, (end) => (end.startsWith(".worker") ? "-worker" : "")), `src/${path}`]));
 }
 
 /** chunk-HASH.js → base.js, shared-1.js …, in the order of their first source file. */

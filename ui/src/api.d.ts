@@ -6,6 +6,12 @@ export interface AcceptedCommand {
   command: string;
 }
 
+export type AlarmKind = "none" | "systemd" | "cloud_tasks";
+
+export interface Approvals {
+  approvals: (PendingApproval)[];
+}
+
 /** `waits_for` names the external jobs that the attempt waits for. */
 export interface Attempt {
   ran_in: RanIn | null;
@@ -209,6 +215,22 @@ export interface Estimate {
   runs: number;
 }
 
+/** `class` is null for an executor of Ork; `max_workers` if it has no limit of its own. */
+export interface ExecutorEntry {
+  name: string;
+  class: string | null;
+  max_workers: number | null;
+}
+
+/** `wrong` and `right` are parts of a file or commands; empty if an example would not help. */
+export interface ExplainedCode {
+  code: string;
+  title: string;
+  why: string;
+  wrong: string;
+  right: string;
+}
+
 /** `why` has the texts of `items`. */
 export interface Explanation {
   subject: string;
@@ -272,6 +294,16 @@ export interface GroupPlace {
 
 export interface Health {
   status: "ok" | "ready";
+}
+
+/** The settings of this server. `has_scheduler`: one runs in the same process. `alarm` wakes it while none runs. */
+export interface InstallationAbout {
+  version: string;
+  store: string;
+  alarm: AlarmKind;
+  has_scheduler: boolean;
+  pools: (Pool)[];
+  executors: (ExecutorEntry)[];
 }
 
 /** `waiting` counts tasks that are ready but have no free slot or no scheduler. */
@@ -541,6 +573,18 @@ export interface ParamField {
   sensitive: boolean;
 }
 
+/** A task that waits for approval; it fails at `due` if nobody decides. The person `not_by` must not approve it. */
+export interface PendingApproval {
+  run: string;
+  workflow: string;
+  task: string;
+  message: string;
+  for: string;
+  not_by: string | null;
+  since: string | null;
+  due: string | null;
+}
+
 export interface PendingCommand {
   id: string;
   kind: CommandKind;
@@ -550,6 +594,13 @@ export interface PendingCommand {
 
 export interface PendingCommands {
   commands: (PendingCommand)[];
+}
+
+/** `rate` is the most starts in a time, such as `100/60s`; null if there is no limit. */
+export interface Pool {
+  name: string;
+  slots: number;
+  rate: string | null;
 }
 
 /** The last successful run of the workflow before this one. */
@@ -1199,11 +1250,14 @@ export interface WorkflowWithDefinition {
 
 /** GET: what is given in path and query, and the response. */
 export interface Reads {
+  "/approvals": { given: Record<never, never>; answer: Approvals; role: "viewer" };
   "/audit": { given: { limit?: number; cursor?: string | null }; answer: AuditPage; role: "admin" };
   "/calendar": { given: { from: string; to: string; workflow?: string | null; cursor?: string | null }; answer: Calendar; role: "viewer" };
+  "/codes/{code}": { given: { code: string }; answer: ExplainedCode; role: "viewer" };
   "/controls": { given: Record<never, never>; answer: Controls; role: "viewer" };
   "/events": { given: { workflow?: string | null; run?: string | null; tasks?: "changed" | "none"; since?: string | null }; answer: RunEvent; role: "viewer" };
   "/healthz": { given: Record<never, never>; answer: Health; role: null };
+  "/installation": { given: Record<never, never>; answer: InstallationAbout; role: "viewer" };
   "/limits": { given: Record<never, never>; answer: Limits; role: "viewer" };
   "/locations": { given: { limit?: number; cursor?: string | null }; answer: LocationPage; role: "viewer" };
   "/metrics": { given: Record<never, never>; answer: unknown; role: "viewer" };

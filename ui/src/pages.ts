@@ -21,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   { pattern: "schedules", page: "schedules" },
   { pattern: "system", page: "system" },
   { pattern: "access", page: "access" },
+  { pattern: "approvals", page: "approvals" },
   { pattern: "sign-in", page: "sign-in" },
 ];
 
@@ -38,6 +39,7 @@ export const LOADERS: Readonly<Record<string, Loader>> = {
   schedules: () => import("./pages/schedules.tsx"),
   system: () => import("./pages/system.tsx"),
   access: () => import("./pages/access.tsx"),
+  approvals: () => import("./pages/approvals.tsx"),
   "sign-in": () => import("./pages/sign-in.tsx"),
 };
 

@@ -132,18 +132,27 @@ function Lazy({ page, params }: { page: string; params: PageProps["params"] }): 
   return Found ? <Found key={`${page} ${Object.values(params).join("/")}`} params={params} /> : <Waiting what="the page" />;
 }
 
+type DialogComponent = ComponentType<{ onClose: () => void }>;
+
+const DIALOGS: Readonly<Record<string, () => Promise<{ default: DialogComponent }>>> = {
+  find: () => import("./dialogs/palette.tsx"),
+  keys: () => import("./dialogs/help.tsx"),
+  run: () => import("./dialogs/run.tsx"),
+  backfill: () => import("./dialogs/backfill.tsx"),
+};
+
+const loadedDialogs = new Map<string, DialogComponent>();
+
 /** Dialogs of the shell. Pages show their own for other names. */
 function Dialogs(): JSX.Element | null {
-  const [parts, setParts] = useState<{ Palette: ComponentType<{ onClose: () => void }>; Help: ComponentType<{ onClose: () => void }> } | null>(null);
-  const name = openDialog();
+  const [, update] = useState(0);
+  const name = openDialog() ?? "";
+  const Found = loadedDialogs.get(name);
   useEffect(() => {
-    if ((name === "find" || name === "keys") && !parts) void Promise.all([import("./dialogs/palette.tsx"), import("./dialogs/help.tsx")]).then(([palette, help]) => setParts({ Palette: palette.default, Help: help.default }));
+    if (Object.hasOwn(DIALOGS, name) && !loadedDialogs.has(name)) void DIALOGS[name]?.().then((module) => { loadedDialogs.set(name, module.default); update((number) => number + 1); }, () => notify("bad", "The dialog could not be loaded.", "Reload this page."));
   }, [name]);
-  const close = (): void => showDialog(null);
   if (isSignedOut.value) return <Dialog title="Signed out" onClose={() => undefined} bare><Lazy page="sign-in" params={{}} /></Dialog>;
-  if (name === "find" && parts) return <parts.Palette onClose={close} />;
-  if (name === "keys" && parts) return <parts.Help onClose={close} />;
-  return null;
+  return Found ? <Found onClose={() => showDialog(null)} /> : null;
 }
 
 const SHORTCUTS: readonly Shortcut[] = [

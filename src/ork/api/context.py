@@ -81,6 +81,7 @@ class Api(Record):
     wake: Callable[[], None] | None = None
     set_alarm: Callable[[], Awaitable[bool]] | None = None
     root: str = "/"
+    store_kind: str = "sqlite"  # the scheme of the store's address
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
     pricing: Callable[[], Pricing] = _no_pricing

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ork.api.models import Failure, ProblemDetails, Progress, Response, Run, Task
 from ork.model.access import Role
+from ork.model.alarm import AlarmKind
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
@@ -186,6 +187,60 @@ class CalendarWorkflow(Response):
     until: datetime | None
     notes: list[ClockNote]
     problem: str | None
+
+
+class Pool(Response):
+    """`rate` is the most starts in a time, such as `100/60s`; null if there is no limit."""
+
+    name: str
+    slots: int
+    rate: str | None
+
+
+class ExecutorEntry(Response):
+    """`class` is null for an executor of Ork; `max_workers` if it has no limit of its own."""
+
+    name: str
+    target: str | None = Field(alias="class")
+    max_workers: int | None
+
+
+class InstallationAbout(Response):
+    """The settings of this server. `has_scheduler`: one runs in the same process. `alarm` wakes it while none runs."""
+
+    version: str
+    store: str
+    alarm: AlarmKind
+    has_scheduler: bool
+    pools: list[Pool]
+    executors: list[ExecutorEntry]
+
+
+class ExplainedCode(Response):
+    """`wrong` and `right` are parts of a file or commands; empty if an example would not help."""
+
+    code: str
+    title: str
+    why: str
+    wrong: str
+    right: str
+
+
+class PendingApproval(Response):
+    """A task that waits for approval; it fails at `due` if nobody decides. The person `not_by` must not approve it."""
+
+    run: str
+    workflow: str
+    task: str
+    message: str
+    whom: str = Field(alias="for")
+    not_by: str | None
+    since: datetime | None
+    due: datetime | None
+
+
+class Approvals(Response):
+    approvals: list[PendingApproval]
 
 
 class Calendar(Response):

@@ -51,6 +51,7 @@ def http_api(
         wake=service.wake if service is not None else None,
         set_alarm=clock.wake if clock is not None else None,
         root=settings.root,
+        store_kind=settings.store.partition(":")[0],
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
         pricing=pricing_on_demand(settings),

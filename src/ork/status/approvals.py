@@ -11,17 +11,18 @@ from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
-from ork.state.records import RunFilter
+from ork.state.records import RunFilter, TaskFilter
 from ork.status.run_view import RunView, is_group, open_view, version_of
 from ork.status.shapes import time_json
 from ork.status.why_task import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
+_RUNNING = TaskFilter(statuses=frozenset({TaskStatus.RUNNING}))
 
 
 class PendingApproval(NamedTuple):
-    """A task that waits for approval. It fails at `due` if nobody decides."""
+    """A task that waits for approval. It fails at `due` if nobody decides. `not_by` must not approve it."""
 
     run: RunId
     short: str
@@ -31,6 +32,7 @@ class PendingApproval(NamedTuple):
     since: datetime | None
     due: datetime | None
     whom: str = "anyone"
+    not_by: str | None = None
 
 
 async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
@@ -68,10 +70,8 @@ async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
-        view, _ = await open_view(store, run.id)
-        pending += [
-            await _pending_approval(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)
-        ]
+        view, tasks = await open_view(store, run.id, _RUNNING)
+        pending += [await _pending_approval(store, view, task) for task in tasks if waits_for_approval(view, task)]
     return pending
 
 
@@ -79,9 +79,10 @@ def approval_json(approval: PendingApproval) -> dict[str, Any]:
     return {
         "run": approval.run,
         "workflow": approval.workflow,
-        "task": approval.task.name,
+        "task": str(approval.task),
         "message": approval.message,
         "for": approval.whom,
+        "not_by": approval.not_by,
         "since": time_json(approval.since),
         "due": time_json(approval.due),
     }
@@ -93,11 +94,12 @@ async def _pending_approval(store: StateReader, view: RunView, task: Task) -> Pe
     due = None
     if spec.timeout is not None and task.started_at is not None:
         due = task.started_at + timedelta(seconds=spec.timeout)
-    whom = "anyone"
+    whom, starter = "anyone", None
     if spec.action.not_by is NotBy.STARTER:
-        whom = f"anyone but {await store.get_starter(view.run.id) or 'its starter'}"
+        starter = await store.get_starter(view.run.id)
+        whom = f"anyone but {starter or 'its starter'}"
     run, message = view.run, spec.action.message
-    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
+    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom, starter)
 
 
 def _can_start(view: RunView, task: Task) -> bool:

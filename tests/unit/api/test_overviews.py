@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from ork.api.routing import PREFIX
+from ork.definition.custom import CustomExecutor
+from ork.definition.project import Project
 from ork.model.access import Role
 from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.model.workflow import Schedule
+from ork.model.workflow import Rate, Schedule
 from ork.state.records import RunChanges
 from tests.unit.api.conftest import ANN, NOW, Bench, workflow
 from tests.unit.api.test_run_reads import BOTH, failed_run, with_store
@@ -96,3 +98,28 @@ async def test_one_command_for_many_runs_is_answered_for_each(bench: Bench) -> N
             assert (await client.post(f"{PREFIX}/run-commands", json=wrong)).status_code == 400
     async with await bench.client(Role.VIEWER) as client:
         assert (await client.post(f"{PREFIX}/run-commands", json=body)).status_code == 403
+
+
+async def test_the_installation_names_its_pools_rates_and_executors(bench: Bench) -> None:
+    project = Project(
+        pools={"api": 4, "gpu": 1},
+        pool_rates={"api": Rate(100, 60)},
+        executor_limits={"process": 3},
+        executors={"spark": CustomExecutor("jobs.spark:SparkExecutor")},
+    )
+    object.__setattr__(bench.api, "project", project)
+    async with await bench.client(Role.VIEWER) as client:
+        found = (await client.get(f"{PREFIX}/installation")).json()
+    assert found["pools"] == [{"name": "api", "slots": 4, "rate": "100/60s"}, {"name": "gpu", "slots": 1, "rate": None}]
+    executors = {each["name"]: (each["class"], each["max_workers"]) for each in found["executors"]}
+    assert executors["process"] == (None, 3)
+    assert executors["spark"] == ("jobs.spark:SparkExecutor", None)
+    assert (found["alarm"], found["has_scheduler"]) == ("none", False)
+
+
+async def test_a_code_is_explained_and_an_unknown_one_is_not_found(bench: Bench) -> None:
+    async with await bench.client(Role.VIEWER) as client:
+        found = (await client.get(f"{PREFIX}/codes/ORK201")).json()
+        assert (found["code"], bool(found["why"]), bool(found["right"])) == ("ORK201", True, True)
+        assert (await client.get(f"{PREFIX}/codes/ORK999")).status_code == 404
+        assert (await client.get(f"{PREFIX}/codes/else")).status_code in (400, 422)

@@ -350,6 +350,9 @@ async def test_whoever_started_a_run_cannot_approve_it_where_the_workflow_says_s
         waiting = Task(TaskKey("ok"), TaskStatus.RUNNING, "approval", started_at=NOW)
         running = replaced(claimed.run, status=RunStatus.RUNNING)
         await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, running, (waiting,))], NOW)
+        (listed,) = (await operator.get("/api/v1/approvals")).json()["approvals"]
+        assert (listed["run"], listed["task"], listed["message"]) == (run, "ok", "Sure?")
+        assert (listed["for"], listed["not_by"], listed["due"]) == ("anyone but the operator", "the operator", None)
         refused = await operator.post(f"/api/v1/runs/{run}/approve")
         assert (refused.status_code, "the operator started run" in refused.text) == (409, True)
         assert await bench.store.pending_commands(claimed.run.id) == ()

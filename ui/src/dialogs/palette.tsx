@@ -1,43 +1,47 @@
-/** Ctrl K: goes to any page, workflow or run, or starts an action, by a few letters. */
+/** Ctrl K: goes to any page, workflow, run or task, explains an error code, or starts an action, by a few letters. */
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ListedRun } from "../api.d.ts";
+import { CODES } from "../codes.ts";
 import { paletteActions } from "../commands.ts";
 import { useLoad, useRead } from "../data/read.ts";
+import { source } from "../data/session.ts";
+import { tasksOf } from "../definition.ts";
 import { NAVIGATION } from "../pages.ts";
-import { go, path } from "../router.ts";
-import { runState, shortId } from "../words.ts";
+import { Explanation } from "../parts/code.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { Keys } from "../parts/keys.tsx";
 import { Icon, type IconName } from "../parts/icons.tsx";
-import { RunState } from "../parts/state.tsx";
+import { Keys } from "../parts/keys.tsx";
+import { RunState, State } from "../parts/state.tsx";
 import { Ago } from "../parts/time.tsx";
+import { currentPath, go, path } from "../router.ts";
+import { runState, shortId } from "../words.ts";
+import { type Findable, pick, splitTarget } from "./matching.ts";
 
-interface Item {
-  group: string;
-  label: string;
-  words: string;
+interface Item extends Findable {
+  key: string;
   icon?: IconName;
-  aside?: JSX.Element | null;
+  aside?: JSX.Element | string | null;
   before?: JSX.Element;
+  /** The palette stays open. */
+  stays?: boolean;
   run: () => void;
 }
 
-const MOST = 12;
-const AT_FIRST = 4;
-/** Names are rarer than runs: with a text, they come first. */
-const TYPED_ORDER = ["Workflows", "Pages", "Actions", "Runs"];
+const TYPING_MS = 150;
 
 export default function Palette({ onClose }: { onClose: () => void }): JSX.Element {
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
-  const items = useItems(text.trim().toLowerCase());
+  const [code, setCode] = useState<string | null>(null);
+  const { items, isSearching } = useItems(text.trim(), setCode);
   const list = useRef<HTMLDivElement>(null);
   const current = Math.min(place, items.length - 1);
   useEffect(() => list.current?.querySelector(`[data-item="${current}"]`)?.scrollIntoView({ block: "nearest" }), [current]);
   const choose = (item: Item | undefined): void => {
     if (!item) return;
-    onClose();
+    if (!item.stays) onClose();
     item.run();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -47,6 +51,13 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
     else return;
     event.preventDefault();
   };
+  if (code !== null) {
+    return (
+      <Dialog title={code} onClose={onClose} footer={<><button type="button" class="button" onClick={() => setCode(null)}>Back</button><span class="push" /><button type="button" class="button" onClick={onClose}>Close</button></>}>
+        <Explanation code={code} />
+      </Dialog>
+    );
+  }
   return (
     <Dialog title="Find" onClose={onClose} bare>
       <div class="palette">
@@ -58,8 +69,8 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
             aria-expanded="true"
             aria-controls="palette-list"
             aria-activedescendant={items.length ? `palette-${current}` : undefined}
-            aria-label="Find a run, workflow, page or action"
-            placeholder="Find a run, workflow, page or action"
+            aria-label="Find a run, workflow, task, page, action or error code"
+            placeholder="Run, workflow, task, page, action, error code"
             value={text}
             autocomplete="off"
             spellcheck={false}
@@ -69,7 +80,7 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
         </div>
         <div class="palette-list" id="palette-list" role="listbox" aria-label="Results" ref={list}>
           {items.map((item, number) => (
-            <div role="presentation" key={`${item.group} ${item.label}`}>
+            <div role="presentation" key={item.key}>
               {items[number - 1]?.group !== item.group && <div class="palette-group" role="presentation">{item.group}</div>}
               <div role="option" id={`palette-${number}`} data-item={number} class="palette-item" aria-selected={number === current} onClick={() => choose(item)} onPointerMove={() => setPlace(number)}>
                 {item.before ?? (item.icon && <Icon name={item.icon} />)}
@@ -78,43 +89,76 @@ export default function Palette({ onClose }: { onClose: () => void }): JSX.Eleme
               </div>
             </div>
           ))}
-          {items.length === 0 && <p class="palette-none">Nothing is called “{text}”.</p>}
+          {items.length === 0 && <p class="palette-none">{isSearching ? "Searching …" : `Nothing is called “${text}”.`}</p>}
         </div>
+        <p class="palette-hint" aria-hidden="true"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span><code>my_etl/load</code> a task</span><span><code>ORK201</code> an error code</span></p>
       </div>
     </Dialog>
   );
 }
 
-function useItems(text: string): Item[] {
-  const workflows = useRead("/workflows", { limit: 1000 });
-  const runs = useRead("/runs", { limit: 100 });
-  const isPrefix = /^[0-9a-z]{4,12}$/.test(text);
-  const named = useLoad(isPrefix ? `run-ids ${text}` : null, (source, signal) => source.get("/run-ids", { prefix: text, limit: 5 }, { signal }));
-  const found = named.data.value?.ids ?? [];
-  return useMemo(() => {
-    const listed = runs.data.value?.runs ?? [];
-    const known = new Set(listed.map((run) => run.id));
+function useItems(text: string, explain: (code: string) => void): { items: Item[]; isSearching: boolean } {
+  const lower = text.toLowerCase();
+  const workflows = useRead("/workflows", { limit: 1000 }).data.value?.workflows ?? [];
+  const latest = useRead("/runs", { limit: 50 }).data.value?.runs ?? [];
+  const found = useSearch(lower);
+  const tasks = useTasks(text, workflows.map((each) => each.name));
+  const items = useMemo(() => {
+    const runs = new Map([...found.runs, ...latest].map((run) => [run.id, run]));
     const all: Item[] = [
-      ...listed.map((run): Item => ({ group: "Runs", label: `${shortId(run.id)} ${run.workflow}`, words: `${run.id} ${runState(run)}`, before: <RunState run={run} quiet />, aside: <Ago at={run.created_at} />, run: () => go(path("runs", run.id)) })),
-      ...found.filter((id) => !known.has(id)).map((id): Item => ({ group: "Runs", label: id, words: "", icon: "runs", run: () => go(path("runs", id)) })),
-      ...(workflows.data.value?.workflows ?? []).map((each): Item => ({ group: "Workflows", label: each.name, words: "", icon: "workflows", run: () => go(path("workflows", each.name)) })),
-      ...paletteActions.value.map((each): Item => ({ group: "Actions", label: each.label, words: each.words ?? "", icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
-      ...NAVIGATION.map((entry): Item => ({ group: "Pages", label: entry.label, words: "", icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
+      ...tasks,
+      ...[...runs.values()].map(runItem),
+      ...workflows.map((each): Item => ({ key: `workflow ${each.name}`, group: "Workflows", label: each.name, icon: "workflows", aside: each.enabled ? null : "off", run: () => go(path("workflows", each.name)) })),
+      ...paletteActions.value.map((each): Item => ({ key: `action ${each.label}`, group: "Actions", label: each.label, words: each.words, icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
+      ...NAVIGATION.map((entry): Item => ({ key: `page ${entry.to}`, group: "Pages", label: entry.label, icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
+      ...Object.entries(CODES).map(([code, title]): Item => ({ key: code, group: "Error codes", label: `${code}  ${title}`, icon: "help", isOnlyFound: true, stays: true, run: () => explain(code) })),
     ];
-    return pick(all, text);
-  }, [text, workflows.data.value, runs.data.value, found.join(), paletteActions.value]);
+    return pick(all, lower);
+  }, [lower, workflows, latest, found.runs, tasks, paletteActions.value]);
+  return { items, isSearching: found.isSearching };
 }
 
-/** Items that have all the words of the text, at most a few of each group. */
-function pick(items: readonly Item[], text: string): Item[] {
-  const words = text.split(/\s+/).filter(Boolean);
-  const taken = new Map<string, number>();
-  const ordered = text ? items.toSorted((a, b) => TYPED_ORDER.indexOf(a.group) - TYPED_ORDER.indexOf(b.group)) : items;
-  return ordered.filter((item) => {
-    const own = `${item.group} ${item.label} ${item.words}`.toLowerCase();
-    if (!words.every((word) => own.includes(word))) return false;
-    const number = (taken.get(item.group) ?? 0) + 1;
-    taken.set(item.group, number);
-    return number <= (text || item.group === "Pages" || item.group === "Actions" ? MOST : AT_FIRST);
+function runItem(run: ListedRun): Item {
+  return { key: `run ${run.id}`, group: "Runs", label: `${shortId(run.id)} ${run.workflow}`, words: `${run.id} ${runState(run)}`, before: <RunState run={run} quiet />, aside: <Ago at={run.created_at} />, run: () => go(path("runs", run.id)) };
+}
+
+/** Older runs by the beginning of their id or a part of their workflow's name, shortly after the last key. */
+function useSearch(text: string): { runs: readonly ListedRun[]; isSearching: boolean } {
+  const [wanted, setWanted] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setWanted(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const isUseful = /^[\w.-]{2,100}$/.test(wanted) && !/^ork\d/.test(wanted);
+  const read = useRead("/runs", isUseful ? { q: wanted, limit: 12 } : null);
+  return { runs: read.data.value?.runs ?? [], isSearching: wanted !== text || (isUseful && read.isLoading.value) };
+}
+
+/** Tasks of the run or workflow before the slash of the text, or of the one whose page is shown. */
+function useTasks(text: string, workflows: readonly string[]): Item[] {
+  const target = splitTarget(text, currentPath.value, workflows);
+  const key = target === null ? null : `palette tasks ${target.kind} ${target.name}`;
+  const read = useLoad(key, async (from, signal): Promise<Item[]> => {
+    if (target?.kind === "workflow") {
+      const { definition } = await from.get("/workflows/{name}", { name: target.name }, { signal });
+      return tasksOf(definition).map((task) => taskItem(target.name, task.name, <Icon name="workflows" />, () => go(`${path("workflows", target.name)}?view=graph&task=${encodeURIComponent(task.name)}`)));
+    }
+    const { run, tasks } = await from.get("/runs/{run}/summary", { run: target?.name ?? "" }, { signal });
+    return tasks.map((task) => taskItem(shortId(run.id), task.name, <State of={task.status ?? "pending"} quiet />, () => void openTask(run.id, task.name)));
   });
+  return (target && read.data.value) || NO_TASKS;
+}
+
+const NO_TASKS: Item[] = [];
+
+function taskItem(owner: string, name: string, before: JSX.Element, run: () => void): Item {
+  return { key: `task ${owner} ${name}`, group: `Tasks of ${owner}`, label: name, words: `${owner}/${name}`, before, run };
+}
+
+/** The page of the task's last attempt; of a fan-out, of its first instance that failed, or else of its first. */
+async function openTask(run: string, name: string): Promise<void> {
+  const one = async (status?: ["failed"]): Promise<{ index: number | null; attempt: number } | undefined> =>
+    (await source.get("/runs/{run}/tasks", { run, name, status, limit: 2 })).tasks.filter((task) => task.instances === null)[0];
+  const task = (await one(["failed"]).catch(() => undefined)) ?? (await one().catch(() => undefined));
+  go(task && task.attempt > 0 ? path("runs", run, "tasks", name, task.index ?? 0, task.attempt) : path("runs", run));
 }

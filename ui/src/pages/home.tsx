@@ -1,77 +1,88 @@
 /** What needs me? */
 
+import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
-import type { Overview, Run } from "../api.d.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Calendar } from "../api.d.ts";
+import { now, serverNow } from "../clock.ts";
+import { usePaletteActions } from "../commands.ts";
 import { useRead } from "../data/read.ts";
-import { ProgressBar, RunBars } from "../parts/bars.tsx";
+import { DAY, HOUR } from "../health.ts";
+import { type Missed, Needs } from "../home/needs.tsx";
+import { Running } from "../home/running.tsx";
+import { FUTURE_HOURS, PAST_HOURS, Strip } from "../home/strip.tsx";
+import { continued, newSince, readVisits, writeVisits } from "../home/visits.ts";
+import { useApprovals } from "../parts/approvals.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Icon } from "../parts/icons.tsx";
+import { Choice } from "../parts/form.tsx";
 import { Page, Section } from "../parts/page.tsx";
-import { RunState } from "../parts/state.tsx";
-import { Ago, Took } from "../parts/time.tsx";
-import { href, path } from "../router.ts";
-import { duration, percent, shortId } from "../words.ts";
+import { currentQuery, setQuery } from "../router.ts";
+import { utc } from "../words.ts";
+
+const RANGES: Readonly<Record<string, number>> = { "1d": DAY, "7d": 7 * DAY };
 
 export default function Home(): JSX.Element {
-  const read = useRead("/overview", {}, { live: true });
+  const { since, markSeen } = useSince();
+  // Runs are listed by their creation: one that was created earlier may have failed since.
+  const from = useMemo(() => new Date(since - DAY).toISOString(), [since]);
+  const read = useRead("/overview", { since: from, limit: 200 }, { live: true });
+  const calendar = useDay();
+  const approvals = useApprovals().data.value?.approvals ?? [];
+  usePaletteActions([{ label: "Mark all failures as seen", words: "home needs you", run: markSeen }]);
   return (
     <Page title="Home" read={read} what="the overview" command="ork status" live>
-      {(overview) => (overview.workflows.length === 0 ? <Nothing /> : <Contents overview={overview} />)}
+      {(overview) =>
+        overview.workflows.length === 0 && overview.running.length === 0 ? (
+          <Empty title="No workflow is deployed yet" icon="workflows" command="ork deploy workflow.yaml">Deploy a workflow file. It shows here with its runs.</Empty>
+        ) : (
+          <>
+            <Section title="Needs you" aside={<Since since={since} markSeen={markSeen} hasFailures={overview.failures.length > 0} />}>
+              <Needs overview={overview} since={since} missed={missedOf(calendar)} approvals={approvals} />
+            </Section>
+            <Running overview={overview} />
+            <Strip overview={overview} calendar={calendar} />
+          </>
+        )
+      }
     </Page>
   );
 }
 
-function Nothing(): JSX.Element {
-  return <Empty title="No workflow is deployed yet" icon="workflows" command="ork deploy workflow.yaml">Deploy a workflow file. It shows here with its runs.</Empty>;
+/** The time from which on failures are new, by the address or by the last visit. */
+function useSince(): { since: number; markSeen: () => void } {
+  const [visits, setVisits] = useState(() => continued(readVisits(), serverNow()));
+  useEffect(() => {
+    writeVisits(visits);
+    const leave = (): void => writeVisits({ ...visits, last: serverNow() });
+    document.addEventListener("visibilitychange", leave);
+    return () => { document.removeEventListener("visibilitychange", leave); leave(); };
+  }, [visits]);
+  const range = RANGES[currentQuery.value.get("since") ?? ""];
+  const since = useMemo(() => (range === undefined ? newSince(visits, serverNow()) : serverNow() - range), [range, visits]);
+  return { since, markSeen: () => { setQuery({ since: null }); setVisits({ seen: serverNow(), last: serverNow() }); } };
 }
 
-function Contents({ overview }: { overview: Overview }): JSX.Element {
+function Since({ since, markSeen, hasFailures }: { since: number; markSeen: () => void; hasFailures: boolean }): JSX.Element {
   return (
-    <>
-      <Section title="Needs you" aside={<>since <Ago at={overview.since} /></>}>
-        <ul class="list">
-          {overview.failures.map((run) => <Failed run={run} key={run.id} />)}
-          {overview.late.map((late) => <li key={`${late.workflow} ${late.due}`}><Icon name="schedules" /><a href={href(path("workflows", late.workflow))}>{late.workflow}</a><span class="list-text">should have run <Ago at={late.due} /></span></li>)}
-          {overview.broken_locations.map((each) => <li key={each.name}><Icon name="warn" /><a href={href("system")}>{each.name}</a><span class="list-text">{each.error}</span></li>)}
-          {overview.failures.length + overview.late.length + overview.broken_locations.length === 0 && <li class="dim"><Icon name="check" />Nothing. No run failed.</li>}
-        </ul>
-      </Section>
-      {overview.running.length > 0 && (
-        <Section title="Running now">
-          <ul class="list">
-            {overview.running.map(({ run, progress }) => (
-              <li key={run.id}>
-                <RunState run={run} quiet />
-                <a href={href(path("runs", run.id))}><code>{shortId(run.id)}</code> {run.workflow}</a>
-                {progress && <ProgressBar done={progress.done} total={progress.total} />}
-                <span class="list-end"><Took start={run.started_at} end={run.finished_at} /></span>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
-      <Section title="Workflows">
-        <ul class="list">
-          {overview.workflows.map((each) => (
-            <li key={each.name}>
-              <a class="list-name" href={href(path("workflows", each.name))}>{each.name}</a>
-              <RunBars runs={each.runs} label={`Last runs of ${each.name}`} />
-              <span class="list-end dim number">{percent(each.success_rate)} good · {duration(each.p50)}</span>
-            </li>
-          ))}
-        </ul>
-      </Section>
-    </>
+    <span class="since">
+      <span class="wide-only number" title="When this browser last showed this page, or the time that is chosen">since {utc(since).slice(0, 16)}</span>
+      {hasFailures && <button type="button" class="button plain small" onClick={markSeen} title="Show failures from now on">Mark as seen</button>}
+      <Choice label="Failures since" value={currentQuery.value.get("since") ?? ""} onChange={(next) => setQuery({ since: next })} options={[["", "Last looked"], ["1d", "24 h"], ["7d", "7 days"]]} />
+    </span>
   );
 }
 
-function Failed({ run }: { run: Run }): JSX.Element {
-  return (
-    <li>
-      <RunState run={run} quiet />
-      <a href={href(path("runs", run.id))}><code>{shortId(run.id)}</code> {run.workflow}</a>
-      <span class="list-text">{run.error}</span>
-      <span class="list-end dim"><Ago at={run.finished_at ?? run.created_at} /></span>
-    </li>
-  );
+/** Scheduled times of the last and the next hours; read again when the hour changes. */
+function useDay(): Calendar | undefined {
+  const hour = useComputed(() => Math.floor(now.value / HOUR)).value;
+  const given = { from: new Date((hour - PAST_HOURS + 1) * HOUR).toISOString(), to: new Date((hour + FUTURE_HOURS + 1) * HOUR).toISOString() };
+  return useRead("/calendar", given).data.value;
 }
+
+
+function missedOf(calendar: Calendar | undefined): Missed[] {
+  return (calendar?.workflows ?? [])
+    .map((each) => ({ workflow: each.workflow, times: each.times.filter((time) => time.state === "missed").map((time) => time.time) }))
+    .filter((each) => each.times.length > 0);
+}
+

@@ -1,6 +1,6 @@
 /** A button that changes something. It shows its command, asks if it should, and says what came of it. */
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { asProblem } from "../data/problem.ts";
 import { may, type Role, source } from "../data/session.ts";
@@ -21,6 +21,8 @@ export interface ActionProps {
   done?: string | null;
   /** Asks before: what will happen. */
   ask?: string;
+  /** Fields in the question, for example a reason. They belong to the caller, and so does the command that contains them. */
+  fields?: ComponentChildren;
   icon?: IconName;
   kind?: "primary" | "danger" | "plain";
   small?: boolean;
@@ -55,7 +57,7 @@ export function Action(props: ActionProps): JSX.Element | null {
         // aria-disabled, not disabled: the reason can be reached by keyboard.
         aria-disabled={reason !== null || isBusy ? true : undefined}
         title={reason ?? props.command}
-        onClick={() => { if (reason === null && !isBusy) (props.ask ? setAsking(true) : void work()); }}
+        onClick={() => { if (reason === null && !isBusy) (props.ask || props.fields ? setAsking(true) : void work()); }}
       >
         {props.icon && <Icon name={props.icon} />}
         {isBusy ? `${props.label}…` : props.label}
@@ -73,7 +75,8 @@ export function Action(props: ActionProps): JSX.Element | null {
             </>
           }
         >
-          <p>{props.ask}</p>
+          {props.ask && <p>{props.ask}</p>}
+          {props.fields && <form class="ask-fields" onSubmit={(event) => { event.preventDefault(); void work(); }}>{props.fields}</form>}
         </Dialog>
       )}
     </>

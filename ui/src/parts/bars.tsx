@@ -5,12 +5,12 @@ import { href, path } from "../router.ts";
 import { count, duration, grouped, lookOf, utc } from "../words.ts";
 
 /** `881 of 1,204` with a bar. */
-export function ProgressBar({ done, total, failed = 0 }: { done: number; total: number; failed?: number }): JSX.Element {
+export function ProgressBar({ done, total, failed = 0, noun = "task" }: { done: number; total: number; failed?: number; noun?: string }): JSX.Element {
   const share = total === 0 ? 0 : done / total;
   const bad = total === 0 ? 0 : failed / total;
   return (
     <span class="progress">
-      <span class="progress-track" role="progressbar" aria-valuemin={0} aria-valuemax={total} aria-valuenow={done} aria-label={`${grouped(done)} of ${count(total, "task")}`}>
+      <span class="progress-track" role="progressbar" aria-valuemin={0} aria-valuemax={total} aria-valuenow={done} aria-label={`${grouped(done)} of ${count(total, noun)}`}>
         <span class="progress-done" style={{ width: `${(share - bad) * 100}%` }} />
         {failed > 0 && <span class="progress-failed" style={{ width: `max(3px, ${bad * 100}%)` }} />}
       </span>

@@ -20,6 +20,7 @@ const NAMED = {
   more: <path d="M3.5 8h.01M8 8h.01M12.5 8h.01" />,
   out: <path d="M6.5 2.5H4A1.5 1.5 0 0 0 2.5 4v8A1.5 1.5 0 0 0 4 13.5h2.5M10.5 5 13.5 8l-3 3M13.5 8h-7" />,
   down: <path d="m4 6 4 4 4-4" />,
+  left: <path d="m10 4-4 4 4 4" />,
   right: <path d="m6 4 4 4-4 4" />,
   up: <path d="m4 10 4-4 4 4" />,
   retry: <path d="M13 8a5 5 0 1 1-1.6-3.7M13 2.5v2.8h-2.8" />,

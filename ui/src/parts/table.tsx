@@ -40,6 +40,9 @@ interface TableProps<T> {
   rowHeight?: number;
   /** The key of the query that holds the sorting; default `sort`. */
   sortParam?: string;
+  /** Keys of rows that are picked, for an action on many; with `onPick` each row has a checkbox, and Space picks it. */
+  picked?: ReadonlySet<string>;
+  onPick?: (keys: readonly string[], isPicked: boolean) => void;
 }
 
 const ALL_SHOWN = 120;
@@ -87,17 +90,30 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
   const onKeyDown = (event: KeyboardEvent, row: T, place: number): void => {
     const moves: Record<string, number> = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1, PageDown: place + 15, PageUp: place - 15 };
     if (event.key === "Enter" && event.target === event.currentTarget) open(row, event);
+    else if (event.key === " " && props.onPick && event.target === event.currentTarget) pick(place, !props.picked?.has(rowKey(row)), event.shiftKey);
     else if (event.key in moves) focusRow(moves[event.key] ?? 0);
     else return;
     event.preventDefault();
   };
 
-  const tracks = { "--tracks": tracksOf(columns), "--tracks-phone": phoneTracks(columns), "--row": `${rowHeight}px` };
+  const lastPicked = useRef(-1);
+  const keysOf = (first: number, last: number): string[] => Array.from({ length: last - first }, (_, step) => rows.at(first + step)).filter((row) => row !== undefined).map(rowKey);
+  /** With Shift, all rows from the one that was picked before. */
+  const pick = (place: number, isPicked: boolean, isRange: boolean): void => {
+    const from = isRange && lastPicked.current >= 0 ? lastPicked.current : place;
+    props.onPick?.(keysOf(Math.min(from, place), Math.max(from, place) + 1), isPicked);
+    lastPicked.current = place;
+  };
+  const hasPicks = props.onPick !== undefined;
+  const pickTrack = hasPicks ? "1.5rem " : "";
+
+  const tracks = { "--tracks": `${pickTrack}${tracksOf(columns)}`, "--tracks-phone": `${pickTrack}${phoneTracks(columns)}`, "--row": `${rowHeight}px` };
   const places = Array.from({ length: shown.last - shown.first }, (_, step) => shown.first + step);
   const canOpen = props.href !== undefined || props.onOpen !== undefined;
   return (
-    <div class={`table${isVirtual ? " is-virtual" : ""}`} role="grid" aria-label={label} aria-rowcount={(total ?? rows.length) + 1} aria-colcount={columns.length} style={tracks} ref={scroller}>
+    <div class={`table${isVirtual ? " is-virtual" : ""}`} role="grid" aria-label={label} aria-rowcount={(total ?? rows.length) + 1} aria-colcount={columns.length + (hasPicks ? 1 : 0)} aria-multiselectable={hasPicks || undefined} style={tracks} ref={scroller}>
       <div class="table-head" role="row" aria-rowindex={1}>
+        {hasPicks && <span role="columnheader" class="pick"><input type="checkbox" aria-label="All rows" checked={rows.length > 0 && props.picked?.size === rows.length} onChange={(event) => props.onPick?.(keysOf(0, rows.length), event.currentTarget.checked)} /></span>}
         {columns.map((column) => (
           <span role="columnheader" key={column.key} class={cellClass(column)} aria-sort={column.sort ? (sorting.key === column.key ? (sorting.isDown ? "descending" : "ascending") : "none") : undefined}>
             {column.sort ? (
@@ -121,13 +137,14 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
                 role="row"
                 key={key}
                 aria-rowindex={place + 2}
-                aria-selected={props.selected === undefined ? undefined : props.selected === key}
+                aria-selected={hasPicks ? (props.picked?.has(key) ?? false) : props.selected === undefined ? undefined : props.selected === key}
                 data-place={place}
                 tabIndex={place === Math.max(cursor, shown.first) || (cursor < 0 && place === 0) ? 0 : -1}
                 onFocus={(event) => { if (event.target === event.currentTarget && place !== cursor) setCursor(place); }}
                 onKeyDown={(event) => onKeyDown(event, row, place)}
                 onClick={(event) => { if (canOpen && !isControl(event)) open(row, event); }}
               >
+                {hasPicks && <span role="gridcell" class="pick"><input type="checkbox" tabIndex={-1} aria-label="Pick this row" checked={props.picked?.has(key) ?? false} onClick={(event) => pick(place, event.currentTarget.checked, event.shiftKey)} /></span>}
                 {columns.map((column, number) => (
                   <span role="gridcell" key={column.key} class={cellClass(column)}>
                     {number === 0 && props.href ? <a class="row-link" href={props.href(row)} tabIndex={-1}>{column.cell(row, place)}</a> : column.cell(row, place)}
