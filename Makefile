@@ -4,6 +4,7 @@
 #   make cloud-demo  the sample project by wakes alone, on services that stand for a cloud's
 #   make test     the whole suite
 #   make cloud    only the tests on servers that stand for a cloud's services
+#   make ui-tests  only the pages of the web UI in a real browser
 #   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
@@ -23,7 +24,7 @@ TESTS ?= tests
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo cloud-demo test cloud soak check lint format bench perf mutants ui ui-check ui-types clean
+.PHONY: demo cloud-demo test cloud ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -43,6 +44,10 @@ test: $(STAMPS)/test
 cloud: $(STAMPS)/test
 	-scripts/components.sh postgres gcs azure
 	$(BIN)/python -m pytest -n auto -m cloud $(TESTS)
+
+ui-tests: $(STAMPS)/test
+	-scripts/components.sh browser
+	$(BIN)/python -m pytest -n auto -m ui $(TESTS)
 
 soak: $(STAMPS)/test
 	-scripts/components.sh postgres network pgbouncer faketime minio

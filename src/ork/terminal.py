@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import sys
 from typing import IO
 
 
@@ -73,3 +74,9 @@ def terminal_width(stream: IO[str]) -> int:
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     except (OSError, ValueError):
         return DEFAULT_WIDTH
+
+
+def has_windows() -> bool:
+    """Whether a program can open a window. On Linux `webbrowser` would otherwise start a browser in the terminal."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in names)

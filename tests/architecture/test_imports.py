@@ -99,3 +99,14 @@ def is_standard(name: str) -> bool:
 
 def is_of_the_worker(name: str) -> bool:
     return name == "ork" or any(name == room or name.startswith(room + ".") for room in ROOMS_OF_THE_WORKER)
+
+
+def test_only_the_api_and_its_command_know_the_web_ui_and_load_it_late(
+    tree: Path, plain_environment: dict[str, str]
+) -> None:
+    allowed = ("src/ork/ui/", "src/ork/api/routes/ui.py", "src/ork/cli/commands/ui.py")
+    for file in sorted((tree / "src/ork").rglob("*.py")):
+        name = file.relative_to(tree).as_posix()
+        assert name.startswith(allowed) or "ork.ui" not in file.read_text(), name
+    loaded = modules_after(f"import ork.api.app\n{LIST_MODULES}", plain_environment)
+    assert not [name for name in loaded if name.startswith("ork.ui")]

@@ -14,6 +14,7 @@ export interface Approvals {
 
 /** `waits_for` names the external jobs that the attempt waits for. */
 export interface Attempt {
+  ran_in: RanIn | null;
   task: string;
   index: number | null;
   attempt: number;
@@ -34,7 +35,6 @@ export interface Attempt {
   seen_at: string | null;
   group: GroupPlace | null;
   metrics: Record<string, number> | null;
-  ran_in: Record<string, unknown> | null;
 }
 
 export interface AttemptPage {
@@ -184,6 +184,14 @@ export interface CriticalStep {
   saves: number;
 }
 
+/** Tasks that were added and removed, the keys of tasks that changed, and the changed keys of the workflow. */
+export interface DefinitionDifference {
+  added: (string)[];
+  removed: (string)[];
+  changed: Record<string, (string)[]>;
+  keys: (string)[];
+}
+
 export interface DeployedWorkflow {
   name: string;
   version: string;
@@ -192,6 +200,12 @@ export interface DeployedWorkflow {
 
 export interface DeployedWorkflows {
   workflows: (DeployedWorkflow)[];
+}
+
+/** Seconds; null for what has not ended. */
+export interface Durations {
+  a: number | null;
+  b: number | null;
 }
 
 /** From the last `runs` successful runs of the workflow, which took `median` seconds. */
@@ -232,6 +246,9 @@ export interface Failure {
 }
 
 export type FailureKind = "exit" | "exception" | "output" | "input" | "start" | "lost" | "timeout" | "cancelled" | "rejected" | "internal";
+
+/** How a value is entered. `choice` has `choices`; `json` is everything else. */
+export type FieldKind = "str" | "int" | "float" | "bool" | "date" | "datetime" | "choice" | "list" | "json";
 
 /** Why the scheduler ends an attempt. */
 export type GiveUp = "stale" | "not_started" | "vanished" | "timeout" | "cancel" | "declared_dead";
@@ -394,6 +411,13 @@ export interface LocationPage {
   cursor: string | null;
 }
 
+/** The first line that differs, apart from times and ids; null for a log that ends before it. */
+export interface LogDifference {
+  line: number;
+  a: string | null;
+  b: string | null;
+}
+
 /** Lines count from 1. `offset` is the byte at which `text` starts, which is cut if the line is long. */
 export interface LogHit {
   line: number;
@@ -462,6 +486,8 @@ export interface NewToken {
   token: string | null;
 }
 
+export type NoticeKind = "task" | "run" | "recovery" | "missed" | "approval" | "budget" | "test";
+
 export interface ObjectKeys {
   keys: (string)[];
 }
@@ -528,6 +554,25 @@ export interface Overview {
   cursor: string | null;
 }
 
+/** A value of run `a` and of run `b`. */
+export interface Pair {
+  a: unknown;
+  b: unknown;
+}
+
+/** A param as the field of a form. `type` is as written; `kind` says how to enter a value, one of `choices` if it is a choice. The default of a sensitive param is not shown. */
+export interface ParamField {
+  name: string;
+  type: string;
+  kind: FieldKind;
+  choices: unknown[] | null;
+  may_be_null: boolean;
+  required: boolean;
+  default: unknown;
+  description: string | null;
+  sensitive: boolean;
+}
+
 /** A task that waits for approval; it fails at `due` if nobody decides. The person `not_by` must not approve it. */
 export interface PendingApproval {
   run: string;
@@ -556,6 +601,11 @@ export interface Pool {
   name: string;
   slots: number;
   rate: string | null;
+}
+
+/** The last successful run of the workflow before this one. */
+export interface PreviousSuccess {
+  run: Run | null;
 }
 
 /** An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` describes it. */
@@ -594,6 +644,16 @@ export interface QuarantinedItem {
   id: string;
   reason: string;
   since: string | null;
+}
+
+/** Where an attempt ran: its process, or its container. */
+export interface RanIn {
+  host?: string | null;
+  pid?: number | null;
+  container?: string | null;
+  image?: string | null;
+  digest?: string | null;
+  engine?: string | null;
 }
 
 /** What a reason says. Codes may be added, and never change their meaning. */
@@ -669,6 +729,23 @@ export interface RunCost {
   prices_file: string | null;
   tasks: (TaskCost)[];
   operations: (OperationCost)[];
+}
+
+/** What differs is set. If `partial`, the runs are large: `tasks` has only tasks that ended differently, some of them. */
+export interface RunDifference {
+  a: string;
+  b: string;
+  workflow: Pair | null;
+  version: Pair | null;
+  status: Pair | null;
+  trigger: Pair | null;
+  scheduled_for: Pair | null;
+  error: Pair | null;
+  params: Record<string, Pair>;
+  seconds: Durations;
+  definition: DefinitionDifference | null;
+  tasks: (TaskDifference)[];
+  partial: boolean;
 }
 
 /** The data of an event `run`: with its changed tasks, of which `more` may exist, or with the number of tasks in each status. */
@@ -883,6 +960,18 @@ export interface TaskCounts {
   instances: Partial<Record<TaskStatus, number>> | null;
 }
 
+/** What differs is set. An `output` is shown as text, at most 1000 characters, or as its size. `log` is set for up to 20 tasks that ended differently. */
+export interface TaskDifference {
+  name: string;
+  index: number | null;
+  seconds: Durations;
+  status: Pair | null;
+  attempts: Pair | null;
+  error: Pair | null;
+  output: Pair | null;
+  log: LogDifference | null;
+}
+
 export interface TaskFailure {
   name: string;
   index: number | null;
@@ -998,7 +1087,7 @@ export interface UiTicket {
 
 export interface UnsentAlert {
   id: string;
-  kind: string;
+  kind: NoticeKind;
   workflow: string | null;
   run: string | null;
   task: string | null;
@@ -1028,6 +1117,17 @@ export interface Version {
   root: string;
   source: string | null;
   definition: Record<string, unknown>;
+}
+
+export interface VersionDifference {
+  added: (string)[];
+  removed: (string)[];
+  changed: Record<string, (string)[]>;
+  keys: (string)[];
+  a: string;
+  b: string;
+  before: Record<string, unknown>;
+  after: Record<string, unknown>;
 }
 
 export interface VersionEntry {
@@ -1128,6 +1228,13 @@ export interface WorkflowPage {
   cursor: string | null;
 }
 
+/** The params of the current version. */
+export interface WorkflowParams {
+  workflow: string;
+  version: string;
+  params: (ParamField)[];
+}
+
 /** `definition` is null if its version cannot be read. */
 export interface WorkflowWithDefinition {
   last_run: Run | null;
@@ -1170,16 +1277,18 @@ export interface Reads {
   "/runs/{run}/columns": { given: { run: string; since?: string | null }; answer: RunColumns; role: "viewer" };
   "/runs/{run}/commands": { given: { run: string }; answer: PendingCommands; role: "viewer" };
   "/runs/{run}/cost": { given: { run: string }; answer: RunCost; role: "viewer" };
+  "/runs/{run}/diff/{other}": { given: { run: string; other: string }; answer: RunDifference; role: "viewer" };
   "/runs/{run}/graph": { given: { run: string }; answer: Graph; role: "viewer" };
   "/runs/{run}/logs/search": { given: { run: string; q: string; ignore_case?: boolean; task?: string | null; cursor?: string | null }; answer: RunLogSearch; role: "viewer" };
+  "/runs/{run}/previous-success": { given: { run: string }; answer: PreviousSuccess; role: "viewer" };
   "/runs/{run}/summary": { given: { run: string }; answer: RunSummary; role: "viewer" };
   "/runs/{run}/tasks": { given: { run: string; since?: string | null; name?: string | null; status?: (TaskStatus)[] | null; limit?: number; cursor?: string | null }; answer: TaskPage; role: "viewer" };
-  "/runs/{run}/tasks/{name}/output": { given: { run: string; name: string; preview?: number | null }; answer: OutputPreview; role: "viewer" };
+  "/runs/{run}/tasks/{name}/output": { given: { run: string; name: string; preview?: number | null }; answer: unknown | OutputPreview; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log": { given: { run: string; name: string; index: number; number: number; follow?: string | null }; answer: unknown; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/download": { given: { run: string; name: string; index: number; number: number; ticket?: string | null }; answer: unknown; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/lines": { given: { run: string; name: string; index: number; number: number; every?: number }; answer: LogLines; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/search": { given: { run: string; name: string; index: number; number: number; q: string; ignore_case?: boolean; limit?: number }; answer: LogSearch; role: "viewer" };
-  "/runs/{run}/tasks/{name}/{index}/output": { given: { run: string; name: string; index: number; preview?: number | null }; answer: OutputPreview; role: "viewer" };
+  "/runs/{run}/tasks/{name}/{index}/output": { given: { run: string; name: string; index: number; preview?: number | null }; answer: unknown | OutputPreview; role: "viewer" };
   "/runs/{run}/why": { given: { run: string; task?: string | null }; answer: Explanation; role: "viewer" };
   "/schedulers": { given: Record<never, never>; answer: Schedulers; role: "viewer" };
   "/schedules": { given: { next?: number; limit?: number; cursor?: string | null }; answer: SchedulePage; role: "viewer" };
@@ -1187,11 +1296,13 @@ export interface Reads {
   "/status": { given: Record<never, never>; answer: InstallationStatus; role: "viewer" };
   "/tokens": { given: { limit?: number; cursor?: string | null }; answer: TokenPage; role: "admin" };
   "/versions/{version}": { given: { version: string }; answer: Version; role: "viewer" };
+  "/versions/{version}/diff/{other}": { given: { version: string; other: string }; answer: VersionDifference; role: "viewer" };
   "/workers": { given: { limit?: number; cursor?: string | null }; answer: WorkerConfigPage; role: "viewer" };
   "/workflows": { given: { limit?: number; cursor?: string | null }; answer: WorkflowPage; role: "viewer" };
   "/workflows/{name}": { given: { name: string }; answer: WorkflowWithDefinition; role: "viewer" };
   "/workflows/{name}/durations": { given: { name: string }; answer: WorkflowDurations; role: "viewer" };
   "/workflows/{name}/grid": { given: { name: string; runs?: number }; answer: WorkflowGrid; role: "viewer" };
+  "/workflows/{name}/params": { given: { name: string }; answer: WorkflowParams; role: "viewer" };
   "/workflows/{name}/versions": { given: { name: string; limit?: number; cursor?: string | null }; answer: VersionPage; role: "viewer" };
 }
 

@@ -27,11 +27,11 @@ export function switchShortcuts(isOn: boolean): void {
   keep("shortcuts", isOn ? null : "off");
 }
 
-/** The shortcuts that work now, the newest first. A later one hides an earlier one with the same keys. */
+/** The shortcuts that work now, in the order of their registration. A later one hides an earlier one with the same keys. */
 export function activeShortcuts(): Shortcut[] {
   const found = new Map<string, Shortcut>();
   for (const shortcut of [...registered.value].reverse()) if (!found.has(shortcut.keys)) found.set(shortcut.keys, shortcut);
-  return [...found.values()];
+  return [...found.values()].reverse();
 }
 
 /** Registers shortcuts while the component is shown. */

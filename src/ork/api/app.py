@@ -24,6 +24,7 @@ from ork.api.origins import Origins
 from ork.api.proxies import TrustedProxies
 from ork.api.routes import (
     access,
+    comparisons,
     hooks,
     live,
     locations,
@@ -45,8 +46,8 @@ from ork.errors import OrkError
 from ork.model.access import Role
 
 ROUTE_MODULES = (
-    workflows, overviews, schedules, runs, tasks, logs, live, locations, workers, services, access, session, hooks, objects,
-    ui,
+    workflows, overviews, schedules, runs, comparisons, tasks, logs, live, locations, workers, services, access, session,
+    hooks, objects, ui,
 )  # fmt: skip
 
 

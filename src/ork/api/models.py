@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, create_model
 from ork.core import cost
 from ork.model import access, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
+from ork.model.notice import NoticeKind
 from ork.model.record import Record
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
 from ork.status.cost import CostReport
+from ork.status.param_fields import FieldKind
 from ork.status.reasons import ReasonCode
 from ork.status.schedulers import Liveness
 
@@ -134,9 +136,22 @@ class RunPage(Response):
     partial: bool
 
 
+class RanIn(Response):
+    """Where an attempt ran: its process, or its container."""
+
+    host: str | None = None
+    pid: int | None = None
+    container: str | None = None
+    image: str | None = None
+    digest: str | None = None
+    engine: str | None = None
+
+
 @fields_from(task.Attempt, skip=("key", "token_hash"))
 class Attempt(Response):
     """`waits_for` names the external jobs that the attempt waits for."""
+
+    ran_in: RanIn | None
 
     task: str
     index: int | None
@@ -266,6 +281,29 @@ class WorkflowWithDefinition(Workflow):
     """`definition` is null if its version cannot be read."""
 
     definition: dict[str, Any] | None
+
+
+class ParamField(Response):
+    """A param as the field of a form. `type` is as written; `kind` says how to enter a value, one of `choices` if it is a
+    choice. The default of a sensitive param is not shown."""
+
+    name: str
+    type: str
+    kind: FieldKind
+    choices: list[Any] | None
+    may_be_null: bool
+    required: bool
+    default: Any
+    description: str | None
+    sensitive: bool
+
+
+class WorkflowParams(Response):
+    """The params of the current version."""
+
+    workflow: str
+    version: str
+    params: list[ParamField]
 
 
 class WorkflowPage(Response):
@@ -468,7 +506,7 @@ class TaskSince(Response):
 
 class UnsentAlert(Response):
     id: str
-    kind: str
+    kind: NoticeKind
     workflow: str | None
     run: str | None
     task: str | None

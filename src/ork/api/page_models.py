@@ -312,6 +312,82 @@ class BulkResults(Response):
     results: list[BulkResult]
 
 
+class Pair(Response):
+    """A value of run `a` and of run `b`."""
+
+    a: Any
+    b: Any
+
+
+class Durations(Response):
+    """Seconds; null for what has not ended."""
+
+    a: float | None
+    b: float | None
+
+
+class LogDifference(Response):
+    """The first line that differs, apart from times and ids; null for a log that ends before it."""
+
+    line: int
+    a: str | None
+    b: str | None
+
+
+class TaskDifference(Response):
+    """What differs is set. An `output` is shown as text, at most 1000 characters, or as its size. `log` is set for up to 20
+    tasks that ended differently."""
+
+    name: str
+    index: int | None
+    seconds: Durations
+    status: Pair | None
+    attempts: Pair | None
+    error: Pair | None
+    output: Pair | None
+    log: LogDifference | None
+
+
+class DefinitionDifference(Response):
+    """Tasks that were added and removed, the keys of tasks that changed, and the changed keys of the workflow."""
+
+    added: list[str]
+    removed: list[str]
+    changed: dict[str, list[str]]
+    keys: list[str]
+
+
+class RunDifference(Response):
+    """What differs is set. If `partial`, the runs are large: `tasks` has only tasks that ended differently, some of them."""
+
+    a: str
+    b: str
+    workflow: Pair | None
+    version: Pair | None
+    status: Pair | None
+    trigger: Pair | None
+    scheduled_for: Pair | None
+    error: Pair | None
+    params: dict[str, Pair]
+    seconds: Durations
+    definition: DefinitionDifference | None
+    tasks: list[TaskDifference]
+    partial: bool
+
+
+class PreviousSuccess(Response):
+    """The last successful run of the workflow before this one."""
+
+    run: Run | None
+
+
+class VersionDifference(DefinitionDifference):
+    a: str
+    b: str
+    before: dict[str, Any] = Field(description="The definition of `a`.")
+    after: dict[str, Any] = Field(description="The definition of `b`.")
+
+
 class OutputKey(Response):
     """A member of an object; `value` is null if it is long (`is_shown` is false)."""
 

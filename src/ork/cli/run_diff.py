@@ -6,35 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from ork.cli.paint import Line, Span, line, visible
 from ork.cli.tables import table
-from ork.errors import DocumentError, ObjectsError
 from ork.status.formatting import duration
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
-    from ork.model.task import StoredOutput
 
-OUTPUT_LIMIT = 16 * 1024 * 1024
 SHOWN = 60
 
 
-async def read_difference(installation: Installation, a: str, b: str) -> dict[str, Any]:
-    from ork.status.diff import diff_runs
+async def read_difference(installation: Installation, a: str, b: str | None) -> dict[str, Any]:
+    """The differences; without `b`, between the last success before `a`, and `a`."""
+    from ork.errors import NotFoundError
+    from ork.status.compare import Bounds, compare_runs, previous_success
     from ork.status.ids import resolve_run
-    from ork.status.run_view import open_view
-    from ork.status.secret_masking import masked_output
 
     store = installation.store
-    one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]
-
-    def read(output: StoredOutput) -> bytes | None:
-        (data,) = installation.objects.read_values([output.key], OUTPUT_LIMIT)
-        if isinstance(data, DocumentError):
-            return f"{output.size} bytes".encode()
-        if isinstance(data, ObjectsError):
-            raise data
-        return None if data is None else masked_output(other.hidden, masked_output(one.hidden, data))
-
-    return diff_runs(one.run, one.tasks.values(), other.run, other.tasks.values(), read)
+    first = await resolve_run(store, a)
+    if b is not None:
+        return await compare_runs(store, installation.objects, first, await resolve_run(store, b), Bounds())
+    run = await store.get_run(first)
+    before = None if run is None else await previous_success(store, run)
+    if before is None:
+        raise NotFoundError(f"no run of this workflow succeeded before {a}", hint="name two runs")
+    return await compare_runs(store, installation.objects, before.id, first, Bounds())
 
 
 def difference_lines(difference: dict[str, Any]) -> list[Line]:
@@ -45,12 +39,35 @@ def difference_lines(difference: dict[str, Any]) -> list[Line]:
     for name, pair in difference["params"].items():
         lines.append(line(Span(f"  {'param ' + name:<14}", "dim"), _arrow(pair)))
     lines.append(line(Span(f"  {'took':<14}", "dim"), _times(difference["seconds"])))
+    lines += definition_lines(difference["definition"])
     rows = [_task_row(task) for task in difference["tasks"]]
-    return [*lines, *table(("task", "state", "took", "what else differs"), rows)]
+    logs = [each for task in difference["tasks"] if task.get("log") for each in _log_lines(task)]
+    return [*lines, *table(("task", "state", "took", "what else differs"), rows), *logs]
+
+
+def definition_lines(definition: dict[str, Any] | None) -> list[Line]:
+    if definition is None:
+        return []
+    parts = [f"+ {name}" for name in definition["added"]] + [f"- {name}" for name in definition["removed"]]
+    parts += [f"~ {name} ({', '.join(keys)})" for name, keys in definition["changed"].items()]
+    parts += [f"~ {key}" for key in definition["keys"]]
+    return [line(Span(f"  {'definition':<14}", "dim"), part) for part in parts]
+
+
+def _log_lines(task: dict[str, Any]) -> list[Line]:
+    """The first line that differs in the logs of a task."""
+    log = task["log"]
+    texts = ["(no such line)" if log[side] is None else visible(log[side]) for side in ("a", "b")]
+    title = line(Span(f"{_name(task)}: the logs differ from line {log['line']:,} on", "bold"))
+    return [title, line(f"  - {texts[0]}"), line(f"  + {texts[1]}")]
+
+
+def _name(task: dict[str, Any]) -> str:
+    return str(task["name"] if task["index"] is None else f"{task['name']}[{task['index']}]")
 
 
 def _task_row(task: dict[str, Any]) -> tuple[str, ...]:
-    name = task["name"] if task["index"] is None else f"{task['name']}[{task['index']}]"
+    name = _name(task)
     else_ = [f"{what} {_arrow(task[what])}" for what in ("attempts", "error", "output") if what in task]
     return name, _arrow(task["status"]) if "status" in task else "=", _times(task["seconds"]), "; ".join(else_)
 

@@ -48,6 +48,15 @@ class DocumentCalls:
                 raise outcome
 
 
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls a function that takes longer than the event loop may be held: in a thread, or directly without a loop."""
+    if _running_loop() is None:
+        return work(*args, **kwargs)
+    import asyncio
+
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
 def _running_loop() -> AbstractEventLoop | None:
     import asyncio
 

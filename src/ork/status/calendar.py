@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -13,6 +12,7 @@ from ork.core.cron import jitter_of, moved_times, repeated_times, times_between
 from ork.errors import OrkError, UnreadableError, UsageError
 from ork.model.run import Run
 from ork.model.workflow import Schedule, Trigger
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter, ScheduleEntry
 from ork.status.grid import run_head
@@ -83,16 +83,19 @@ async def calendar(store: StateReader, entries: Sequence[ScheduleEntry], span: R
 
 async def _workflow(store: StateReader, entry: ScheduleEntry, span: Range) -> dict[str, Any]:
     # Times are computed in a thread: a thousand of them take longer than the event loop may be held.
-    found = await asyncio.to_thread(_times, entry, span)
+    found = await in_thread(_times, entry, span)
+    runs = await _runs(store, entry, found, span)
+    has_gaps = any(time <= span.now and time not in runs for time in found.times)
+    since = await _in_effect_since(store, entry) if has_gaps else _EVER
+    if found.until is not None and since > span.start:
+        found = await in_thread(_times, entry, span._replace(start=min(since, span.end)))
+        runs = await _runs(store, entry, found, span)
     covered = span._replace(end=found.until or span.end)
-    runs = dict(await store.find_scheduled(entry.workflow, [time for time in found.times if time <= span.now]))
-    past = [time for time in found.times if time <= span.now and time not in runs]
-    since = await _in_effect_since(store, entry) if past else _EVER
     others, has_more = await _other_runs(store, entry, covered) if since > span.start else ({}, False)
     runs |= others
-    shown = [_time_json(time, runs.get(time), _state(entry, time, span.now)) for time in found.times if time >= since]
-    known = {time for time in found.times if time >= since}
-    shown += [_time_json(time, run, TimeState.RUN) for time, run in runs.items() if time not in known]
+    own = [time for time in found.times if time >= since]
+    shown = [_time_json(time, runs.get(time), _state(entry, time, span.now)) for time in own]
+    shown += [_time_json(time, runs[time], TimeState.RUN) for time in runs.keys() - set(own)]
     return {
         "workflow": entry.workflow,
         "cron": entry.schedule.cron,
@@ -104,6 +107,10 @@ async def _workflow(store: StateReader, entry: ScheduleEntry, span: Range) -> di
         "notes": found.notes,
         "problem": found.problem,
     }
+
+
+async def _runs(store: StateReader, entry: ScheduleEntry, found: _Times, span: Range) -> dict[datetime, Run]:
+    return dict(await store.find_scheduled(entry.workflow, [time for time in found.times if time <= span.now]))
 
 
 def _times(entry: ScheduleEntry, span: Range) -> _Times:

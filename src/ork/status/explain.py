@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
 from ork.status.ids import RunTarget, pick_tasks, resolve_run
 from ork.status.reasons import Reason, ReasonCode, reason_json, sentences
+from ork.status.snapshot import Snapshot
 from ork.status.why import why_instances, why_not_started, why_run, why_task
 
 
@@ -53,6 +55,12 @@ async def explain(
     if not view.run.status.is_final:
         controls = controls_of_run(await store.list_controls(), snapshot.owner, snapshot.schedulers)
         held = [Reason(ReasonCode.CONTROL, control_text(control, now)) for control in controls]
+    # In a thread: a run may have a hundred thousand tasks.
+    return await in_thread(_answer, snapshot, target, held)
+
+
+def _answer(snapshot: Snapshot, target: RunTarget, held: list[Reason]) -> WhyAnswer:
+    view = snapshot.view
     if target.task is None:
         return WhyAnswer(f"run {view.short}", [*held, *why_run(snapshot)])
     if not view.tasks:

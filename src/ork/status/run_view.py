@@ -9,12 +9,17 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import ALL_TASKS, RunUpdate, TaskFilter
 from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
+
+
+MANY_TASKS = 2000
+"""Applying more takes longer than the event loop may be held."""
 
 
 def is_group(task: Task) -> bool:
@@ -160,7 +165,9 @@ async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
     version, hidden = await version_of(store, update.run), await hidden_params(store, update.run)
     view = RunView(update.run, version, await short_id(store, run), hidden)
-    return view, view.apply(update)
+    if len(update.tasks) < MANY_TASKS:
+        return view, view.apply(update)
+    return view, await in_thread(view.apply, update)
 
 
 async def open_task(store: StateReader, run: RunId, key: TaskKey) -> tuple[RunView, Task | None]:

@@ -102,6 +102,8 @@ async def test_a_calendar_says_what_it_leaves_out(bench: Bench, monkeypatch: pyt
         (row,) = found["workflows"]
         assert (len(row["times"]), row["partial"], row["until"]) == (1000, True, "2026-03-02T16:40:00.000000Z")
         assert found["partial"]
+        early = await shown(client, **{"from": "2026-01-01T00:00:00Z", "to": span["to"]}, workflow="a")
+        assert early["workflows"][0]["times"][0]["time"] == "2026-01-30T12:00:00.000000Z"  # when it was deployed
         monkeypatch.setattr(calendar, "MOST_TIMES", 1500)
         first = await shown(client, **span)
         assert ([row["workflow"] for row in first["workflows"]], first["cursor"]) == (["a", "b"], "b")

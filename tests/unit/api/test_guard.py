@@ -24,7 +24,16 @@ ROUTES = [(route.method, route.path, route.role) for route in all_routes()]
 
 
 def filled(path: str) -> str:
-    names = {"run": "@last", "name": "flow", "index": "0", "number": "1", "version": "v", "id": "0a", "target": "0a"}
+    names = {
+        "run": "@last",
+        "name": "flow",
+        "index": "0",
+        "number": "1",
+        "version": "v",
+        "id": "0a",
+        "target": "0a",
+        "other": "0a",
+    }
     return path.replace(":path}", "}").format(**names, path="runs", build="b")
 
 

@@ -7,18 +7,20 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 
 from ork.api.routing import PREFIX
 from ork.model.access import Role
-from ork.model.ids import TaskKey
+from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
-from ork.model.run import RunStatus
+from ork.model.run import CommandKind, NewRun, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.state.records import RunChanges
+from ork.model.workflow import Schedule
+from ork.state.records import RunChanges, RunFilter
 from ork.state.store import StateStore
-from tests.unit.api.conftest import ANN, NOW, Bench
+from tests.unit.api.conftest import ANN, NOW, Bench, workflow
 from tests.unit.api.test_run_reads import BOTH, at, ended, failed_run, with_store
 
 pytestmark = pytest.mark.slow
@@ -56,8 +58,6 @@ async def widen(store: StateStore) -> None:
     """Gives the sample run 100,000 instances, as a retry of it would write them."""
     await store.register(ANN, "identity", "scheduler", NOW)
     run = await failed_run(store)
-    from ork.model.run import CommandKind, RunCommand
-
     await store.submit_command(RunCommand(run.id, CommandKind.RETRY, "me"), NOW)
     (claimed,) = (await store.claim_runs(ANN, 10, NOW)).runs
     for first in range(3, INSTANCES, 10_000):
@@ -91,3 +91,63 @@ async def test_a_large_run_holds_nobody_up(bench: Bench, kind: str, monkeypatch:
             assert response.status_code == 200
             assert len(sent) < most_bytes
             assert holds.longest < LONGEST_HOLD
+
+
+PAGES = (
+    "runs?limit=100&counts=true",
+    "runs?q=fan&trigger=manual&counts=true",
+    "runs?param=day:mon",
+    "runs/@last/diff/00000000000e",
+    "runs/00000000000e/previous-success",
+    "runs/@last/tasks/extract/output?preview=200",
+    "runs/@last/why",
+    "runs/@last/why?task=load",
+    "workflows/fan/params",
+    "calendar?from=2026-02-15T00:00:00Z&to=2026-04-01T00:00:00Z",
+)
+
+
+RUNNING = "runs/00000000000f/why"
+
+
+async def go_on(store: StateStore) -> None:
+    """The large run is retried, and runs."""
+    await store.submit_command(RunCommand(RunId("00000000000f"), CommandKind.RETRY, "me"), NOW)
+    claimed = next(each for each in (await store.claim_runs(ANN, 5000, NOW)).runs if each.run.id == "00000000000f")
+    row = replaced(claimed.run, status=RunStatus.RUNNING, finished_at=None)
+    tasks = tuple(replaced(task, status=TaskStatus.RUNNING, finished_at=None) for task in claimed.tasks[-50_000:-1])
+    group = Task(TaskKey("load"), TaskStatus.RUNNING, "process", instances=INSTANCES, started_at=at(12))
+    await store.commit(ANN, [RunChanges(row.id, claimed.epoch, row, (group, *tasks))], NOW)
+
+
+@BOTH
+async def test_reads_for_pages_hold_nobody_up(bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a run of 100,000 instances, 2000 other runs, and a schedule of every minute."""
+    async with with_store(bench, kind) as used, await used.client(Role.VIEWER) as client:
+        await widen(used.store)
+        await beside(used.store)
+        client.event_hooks = {"response": []}
+        for path in (*PAGES, RUNNING):
+            if path == RUNNING:
+                await go_on(used.store)
+            await client.get(f"{PREFIX}/{path}")  # imports are done
+            with holds_measured(monkeypatch) as holds:
+                start = time.monotonic()
+                response = await client.get(f"{PREFIX}/{path}")
+                seconds = time.monotonic() - start
+            size = len(response.content)
+            print(f"{kind} {path}: {seconds:.2f} s, {size:,} bytes, hold {holds.longest * 1000:.1f} ms")
+            assert response.status_code == 200, response.text
+            assert size < 2_000_000
+            assert holds.longest < LONGEST_HOLD, path
+
+
+async def beside(store: StateStore) -> None:
+    """Adds a run of the same workflow, many of another one, and a schedule of every minute."""
+    version = workflow("minutely", schedule=Schedule("* * * * *"))
+    await store.save_version(version, origin=None, now=NOW, next_fire=NOW)
+    (fan,) = (await store.list_runs(RunFilter(workflow="fan"))).runs
+    await store.create_runs([NewRun(RunId("00000000000e"), "fan", fan.version, {})], NOW - timedelta(hours=1))
+    for first in range(0, 2000, 100):
+        new = [NewRun(RunId(f"{n:012d}"), "minutely", version.id, {"day": "tue"}) for n in range(first, first + 100)]
+        await store.create_runs(new, NOW - timedelta(hours=2))

@@ -54,3 +54,17 @@ def test_responses_name_their_fields_statuses_and_times(bench: Bench) -> None:
     open_ended = {name for name, schema in schemas.items() if schema.get("additionalProperties") is not False}
     files = {"WorkflowFile", "CompiledWorkflow"}
     assert {name for name in open_ended if schemas[name]["type"] == "object"} == {"ProblemDetails", *files}
+
+
+def test_only_values_of_users_have_no_named_fields(bench: Bench) -> None:
+    """Params, definitions and the details of failures; everything else is typed."""
+    components = document(bench)["components"]
+    assert isinstance(components, dict)
+    loose = {
+        (name, field)
+        for name, schema in components["schemas"].items()
+        for field, kind in schema.get("properties", {}).items()
+        if any(each.get("additionalProperties") is True for each in (kind, *kind.get("anyOf", ())))
+    }
+    assert {field for _, field in loose} == {"params", "definition", "before", "after", "detail"}
+    assert components["schemas"]["WhyItem"]["properties"]["code"] == {"$ref": "#/components/schemas/ReasonCode"}

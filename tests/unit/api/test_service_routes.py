@@ -170,7 +170,7 @@ async def test_schedules_are_listed_switched_and_made_up_for(bench: Bench) -> No
         path = "/api/v1/workflows/daily/backfills"
         looked = (await client.post(path, json={**span, "dry_run": True})).json()
         assert (looked["created"], looked["times"][0]) == (0, "2026-01-01T02:00:00.000000Z")
-        assert (await client.post(path, json=span)).json() == {"created": 4, "total": 4, "times": None}
+        assert (await client.post(path, json=span)).json() == {"created": 4, "total": 4, "times": None, "plan": None}
         assert (await client.post(path, json=span)).json()["created"] == 0
         slot = {"scheduled_for": "2026-01-05T02:00:00Z"}
         statuses = [(await client.post("/api/v1/workflows/daily/runs", json=slot)).status_code for _ in range(2)]

@@ -1,7 +1,7 @@
 /** `useRead`: data of a page, kept fresh. `<Page read={…}>` shows its states. */
 
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { pauseBefore } from "./backoff.ts";
 import { asProblem, isAbort, type Problem } from "./problem.ts";
 import { isSignedOut, source } from "./session.ts";
@@ -25,6 +25,8 @@ export interface LiveOptions {
   live?: boolean | ((change: Change) => boolean);
   /** Read again every so many seconds while the page is visible. */
   every?: number;
+  /** Show the data of the previous key until those of the new one are there: for filters. */
+  keep?: boolean;
   /** Seconds without an answer after which it is an error; default 10. */
   seconds?: number;
 }
@@ -37,7 +39,9 @@ export function useRead<P extends ReadPath>(path: P, given: Given<P> | null, opt
 
 /** Reads by a function. A changed key reads anew; a null key reads nothing. */
 export function useLoad<T>(key: string | null, load: (from: Source, signal: AbortSignal) => Promise<T>, options: LiveOptions = {}): Read<T> {
-  const read = useMemo(() => new Loader<T>(), [key]);
+  const before = useRef<Loader<T> | undefined>(undefined);
+  const read = useMemo(() => new Loader<T>(options.keep ? before.current?.data.peek() : undefined), [key]);
+  before.current = read;
   read.load = load;
   read.options = options;
   useEffect(() => (key === null ? undefined : read.start()), [read, key]);
@@ -47,7 +51,7 @@ export function useLoad<T>(key: string | null, load: (from: Source, signal: Abor
 const LEAST_PAUSE_MS = 1000;
 
 class Loader<T> implements Read<T> {
-  readonly data = signal<T | undefined>(undefined);
+  readonly data: Signal<T | undefined>;
   readonly problem = signal<Problem | null>(null);
   readonly isLoading = signal(false);
   readonly asOf = signal<number | null>(null);
@@ -59,6 +63,10 @@ class Loader<T> implements Read<T> {
   #tries = 0;
   #isStale = false;
   #last = 0;
+
+  constructor(data: T | undefined) {
+    this.data = signal(data);
+  }
 
   /** Reads now and keeps the data fresh, until the returned function is called. */
   start(): () => void {

@@ -24,6 +24,9 @@ interface Item {
 }
 
 const MOST = 12;
+const AT_FIRST = 4;
+/** Names are rarer than runs: with a text, they come first. */
+const TYPED_ORDER = ["Workflows", "Pages", "Actions", "Runs"];
 
 export default function Palette({ onClose }: { onClose: () => void }): JSX.Element {
   const [text, setText] = useState("");
@@ -92,11 +95,11 @@ function useItems(text: string): Item[] {
     const listed = runs.data.value?.runs ?? [];
     const known = new Set(listed.map((run) => run.id));
     const all: Item[] = [
-      ...NAVIGATION.map((entry): Item => ({ group: "Pages", label: entry.label, words: "", icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
-      ...paletteActions.value.map((each): Item => ({ group: "Actions", label: each.label, words: each.words ?? "", icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
-      ...(workflows.data.value?.workflows ?? []).map((each): Item => ({ group: "Workflows", label: each.name, words: "", icon: "workflows", run: () => go(path("workflows", each.name)) })),
       ...listed.map((run): Item => ({ group: "Runs", label: `${shortId(run.id)} ${run.workflow}`, words: `${run.id} ${runState(run)}`, before: <RunState run={run} quiet />, aside: <Ago at={run.created_at} />, run: () => go(path("runs", run.id)) })),
       ...found.filter((id) => !known.has(id)).map((id): Item => ({ group: "Runs", label: id, words: "", icon: "runs", run: () => go(path("runs", id)) })),
+      ...(workflows.data.value?.workflows ?? []).map((each): Item => ({ group: "Workflows", label: each.name, words: "", icon: "workflows", run: () => go(path("workflows", each.name)) })),
+      ...paletteActions.value.map((each): Item => ({ group: "Actions", label: each.label, words: each.words ?? "", icon: "right", aside: each.keys ? <Keys of={each.keys} /> : null, run: each.run })),
+      ...NAVIGATION.map((entry): Item => ({ group: "Pages", label: entry.label, words: "", icon: entry.icon, aside: <Keys of={`g ${entry.key}`} />, run: () => go(entry.to) })),
     ];
     return pick(all, text);
   }, [text, workflows.data.value, runs.data.value, found.join(), paletteActions.value]);
@@ -106,11 +109,12 @@ function useItems(text: string): Item[] {
 function pick(items: readonly Item[], text: string): Item[] {
   const words = text.split(/\s+/).filter(Boolean);
   const taken = new Map<string, number>();
-  return items.filter((item) => {
+  const ordered = text ? items.toSorted((a, b) => TYPED_ORDER.indexOf(a.group) - TYPED_ORDER.indexOf(b.group)) : items;
+  return ordered.filter((item) => {
     const own = `${item.group} ${item.label} ${item.words}`.toLowerCase();
     if (!words.every((word) => own.includes(word))) return false;
     const number = (taken.get(item.group) ?? 0) + 1;
     taken.set(item.group, number);
-    return number <= (text ? MOST : 6);
+    return number <= (text || item.group === "Pages" || item.group === "Actions" ? MOST : AT_FIRST);
   });
 }

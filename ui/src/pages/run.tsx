@@ -83,7 +83,7 @@ function Tasks({ id, isOurs }: { id: string; isOurs: (change: Change) => boolean
   const read = useLoad(`columns ${id}`, async (from, signal) => decode(await from.get("/runs/{run}/columns", { run: id }, { signal, seconds: 30 })), { live: isOurs });
   const columns = useMemo((): Column<TaskRow>[] => [
     { key: "task", head: "Task", width: "minmax(10rem, 3fr)", cell: (row) => taskName(row.name, row.index) },
-    { key: "status", head: "State", width: "8rem", cell: (row) => <State of={row.status} /> },
+    { key: "status", head: "State", width: "8rem", phone: "glyph", cell: (row) => <State of={row.status} /> },
     { key: "attempt", head: "Try", width: "4rem", align: "right", wide: true, cell: (row) => row.attempt || "–" },
     { key: "wait", head: "Waited", width: "6rem", align: "right", wide: true, cell: (row) => duration(row.wait === null ? null : row.wait / 1000) },
     { key: "ran", head: "Ran", width: "6rem", align: "right", cell: (row) => duration(row.ran === null ? null : row.ran / 1000) },

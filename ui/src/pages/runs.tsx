@@ -16,13 +16,13 @@ import { argument, shortId } from "../words.ts";
 const STATUSES = ["failed", "running", "pending", "paused", "success", "cancelled"] as const;
 
 const COLUMNS: readonly Column<Run>[] = [
-  { key: "id", head: "Run", width: "6rem", cell: (run) => <code>{shortId(run.id)}</code> },
-  { key: "status", head: "State", width: "8rem", cell: (run) => <RunState run={run} /> },
+  { key: "id", head: "Run", width: "6rem", phone: "4rem", cell: (run) => <code>{shortId(run.id)}</code> },
+  { key: "status", head: "State", width: "8rem", phone: "glyph", cell: (run) => <RunState run={run} /> },
   { key: "workflow", head: "Workflow", width: "minmax(8rem, 2fr)", cell: (run) => run.workflow },
   { key: "trigger", head: "Trigger", width: "8rem", wide: true, cell: (run) => <span class="dim">{run.trigger}</span> },
   { key: "error", head: "Error", width: "minmax(6rem, 3fr)", wide: true, cell: (run) => <span class="dim">{run.error}</span> },
   { key: "took", head: "Took", width: "6rem", align: "right", wide: true, cell: (run) => <Took start={run.started_at} end={run.finished_at} /> },
-  { key: "created", head: "Created", width: "6.5rem", align: "right", cell: (run) => <Ago at={run.created_at} /> },
+  { key: "created", head: "Created", width: "6.5rem", phone: "4.5rem", align: "right", cell: (run) => <Ago at={run.created_at} /> },
 ];
 
 export default function Runs(): JSX.Element {
@@ -30,7 +30,7 @@ export default function Runs(): JSX.Element {
   const status = currentQuery.value.get("status") ?? "";
   const workflow = currentQuery.value.get("workflow") ?? "";
   const given = { limit, workflow: workflow || null, status: status ? [status as RunStatus] : null };
-  const read = useRead("/runs", given, { live: true });
+  const read = useRead("/runs", given, { live: true, keep: true });
   const isFiltered = status !== "" || workflow !== "";
   return (
     <Page

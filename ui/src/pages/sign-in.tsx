@@ -1,7 +1,7 @@
 /** Who are you? */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { asProblem, type Problem } from "../data/problem.ts";
 import { isSignedOut, sessionProblem, signIn } from "../data/session.ts";
 import { CommandLine, Prose } from "../parts/command.tsx";
@@ -23,15 +23,17 @@ export default function SignIn(): JSX.Element {
     }
     setBusy(false);
   };
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector("input")?.focus(), []);
   return (
     <section class="sign-in">
       <Mark />
       <h1>{isSignedOut.value ? "Your session has ended" : "Sign in to Ork"}</h1>
       <p class="dim">{isSignedOut.value ? "Sign in again: the page stays as it is." : "The easiest way is a command, which opens these pages signed in:"}</p>
       {!isSignedOut.value && <CommandLine command="ork ui" />}
-      <form onSubmit={(event) => void onSubmit(event)}>
+      <form ref={form} onSubmit={(event) => void onSubmit(event)}>
         <TextField
-          label="Or paste a token"
+          label={isSignedOut.value ? "Token" : "Or paste a token"}
           type="password"
           value={token}
           onInput={setToken}

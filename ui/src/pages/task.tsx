@@ -1,7 +1,9 @@
 /** Why did this attempt end like this? */
 
 import type { JSX } from "preact";
+import type { AttemptPage } from "../api.d.ts";
 import { useLoad, useRead } from "../data/read.ts";
+import type { Source } from "../data/source.ts";
 import type { PageProps } from "../pages.ts";
 import { Prose } from "../parts/command.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -15,7 +17,7 @@ const TAIL = 64 * 1024;
 
 export default function TaskPage({ params }: PageProps): JSX.Element {
   const [run = "", name = "", index = "0", number = "1"] = [params["id"], params["name"], params["index"], params["attempt"]];
-  const attempts = useRead("/runs/{run}/attempts", { run, task: name, index: Number(index), limit: 100 }, { live: true });
+  const attempts = useLoad(`attempts ${run} ${name} ${index}`, (source, signal) => attemptsOf(source, { run, task: name, limit: 100 }, Number(index), signal), { live: true });
   const found = attempts.data.value?.attempts.find((each) => each.attempt === Number(number));
   const full = taskName(name, found?.index);
   return (
@@ -38,6 +40,12 @@ export default function TaskPage({ params }: PageProps): JSX.Element {
       )}
     </Page>
   );
+}
+
+/** The attempts of an instance. A task without instances has index 0 in addresses, and none in the list. */
+async function attemptsOf(source: Source, given: { run: string; task: string; limit: number }, index: number, signal: AbortSignal): Promise<AttemptPage> {
+  const found = await source.get("/runs/{run}/attempts", { ...given, index }, { signal });
+  return found.attempts.length > 0 || index !== 0 ? found : source.get("/runs/{run}/attempts", given, { signal });
 }
 
 function Why({ run, task }: { run: string; task: string }): JSX.Element {

@@ -15,7 +15,7 @@ import { duration, percent } from "../words.ts";
 
 const COLUMNS: readonly Column<WorkflowHealth>[] = [
   { key: "name", head: "Workflow", width: "minmax(8rem, 2fr)", cell: (each) => each.name, sort: (a, b) => (a.name < b.name ? -1 : 1) },
-  { key: "last", head: "Last run", width: "8rem", cell: (each) => (each.runs[0] ? <State of={each.runs[0].status} /> : <span class="dim">–</span>) },
+  { key: "last", head: "Last run", width: "8rem", phone: "glyph", cell: (each) => (each.runs[0] ? <State of={each.runs[0].status} /> : <span class="dim">–</span>) },
   { key: "runs", head: "Last 20 runs", width: "12.5rem", wide: true, cell: (each) => <RunBars runs={each.runs} label={`Last runs of ${each.name}`} /> },
   { key: "good", head: "Good", width: "5rem", align: "right", wide: true, cell: (each) => percent(each.success_rate), sort: (a, b) => (a.success_rate ?? 2) - (b.success_rate ?? 2) },
   { key: "p50", head: "p50", width: "6rem", align: "right", wide: true, cell: (each) => <span class="number">{duration(each.p50)}</span>, sort: (a, b) => (a.p50 ?? 0) - (b.p50 ?? 0) },

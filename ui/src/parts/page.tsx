@@ -144,7 +144,7 @@ export function Liveness(): JSX.Element {
     <span class={`liveness is-${state}`} title="Changes show by themselves. One tab of this browser listens for all of them.">
       <span class="dot" aria-hidden="true" />
       {LIVE_WORDS[state]}
-      {heard !== null && state === "live" && <span class="number"> · {utcClock(heard + serverNow() - Date.now(), now.value)}</span>}
+      {heard !== null && state === "live" && <span class="number">· {utcClock(heard + serverNow() - Date.now(), now.value)}</span>}
     </span>
   );
 }

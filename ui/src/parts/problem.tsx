@@ -15,7 +15,7 @@ export function ProblemView({ problem, again, gone }: { problem: Problem; again?
     <section class="blank" role="alert">
       <span class="blank-icon"><Icon name={ICONS[problem.kind] ?? "warn"} /></span>
       <h2>{title}</h2>
-      {problem.detail && <p><Prose text={problem.detail} /></p>}
+      {problem.detail && title === problem.title && <p><Prose text={problem.detail} /></p>}
       {problem.kind === "forbidden" && user && <p>You are signed in as {user.name} with the role {user.role}. Ask an admin for a token with a higher role.</p>}
       {problem.hint && <p><Prose text={problem.hint} /></p>}
       <div class="blank-actions">

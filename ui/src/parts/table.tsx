@@ -14,6 +14,8 @@ export interface Column<T> {
   cell: (row: T, place: number) => ComponentChildren;
   /** A track of a CSS grid: `8rem`, `minmax(10rem, 2fr)`. Default `1fr`. */
   width?: string;
+  /** The track on a phone. `glyph` shows the glyph of a state without its word, which is still read aloud. */
+  phone?: string;
   align?: "right";
   /** Not shown on a phone. */
   wide?: boolean;
@@ -90,7 +92,7 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
     event.preventDefault();
   };
 
-  const tracks = { "--tracks": columns.map((column) => column.width ?? "1fr").join(" "), "--tracks-phone": columns.filter((column) => !column.wide).map((column) => column.width ?? "1fr").join(" "), "--row": `${rowHeight}px` };
+  const tracks = { "--tracks": tracksOf(columns), "--tracks-phone": phoneTracks(columns), "--row": `${rowHeight}px` };
   const places = Array.from({ length: shown.last - shown.first }, (_, step) => shown.first + step);
   const canOpen = props.href !== undefined || props.onOpen !== undefined;
   return (
@@ -164,8 +166,18 @@ function sorted<T>(rows: Rows<T>, sort: (a: T, b: T) => number, isDown: boolean)
   return new Picked(rows, places);
 }
 
+function tracksOf<T>(columns: readonly Column<T>[]): string {
+  return columns.map((column) => column.width ?? "minmax(0, 1fr)").join(" ");
+}
+
+/** On a phone, columns that can shrink have no least width: nothing is cut off at the right. */
+function phoneTracks<T>(columns: readonly Column<T>[]): string {
+  const tracks = columns.filter((column) => !column.wide).map((column) => (column.phone === "glyph" ? "1.1rem" : (column.phone ?? column.width ?? "1fr")));
+  return tracks.join(" ").replace(/minmax\([^,]*,/g, "minmax(0,");
+}
+
 function cellClass<T>(column: Column<T>): string | undefined {
-  return [column.align === "right" ? "at-right" : "", column.wide ? "wide-only" : ""].filter(Boolean).join(" ") || undefined;
+  return [column.align === "right" ? "at-right" : "", column.wide ? "wide-only" : "", column.phone === "glyph" ? "phone-glyph" : ""].filter(Boolean).join(" ") || undefined;
 }
 
 /** A click on a button or link inside a row is not a click on the row. */

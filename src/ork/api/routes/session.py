@@ -51,15 +51,15 @@ async def sign_in(request: Request) -> Response:
     """Begins a session with a ticket or a token. One half of it is a cookie, the other one `half` in the response. Only
     for pages of this server: it needs `Sec-Fetch-Site: same-origin`."""
     api, sign_ins, address = api_of(request), sign_ins_of(request), address_in(request.scope)
+    body = await read_body(request, SignInBody)
+    if (body.ticket is None) == (body.token is None):
+        raise UsageError("the body needs either `ticket` or `token`")
     if request.headers.get("sec-fetch-site") != "same-origin":
         return not_same_origin()
-    body = await read_body(request, SignInBody)
-    if body.ticket is not None and body.token is None:
-        found = await sign_ins.with_ticket(body.ticket, UI, address)
-    elif body.token is not None and body.ticket is None:
+    if body.token is not None:
         found = await sign_ins.with_token(body.token.strip(), address)
     else:
-        raise UsageError("the body needs `ticket` or `token`")
+        found = await sign_ins.with_ticket(body.ticket or "", UI, address)
     if isinstance(found, Response):
         return found
     if not found.role.includes(Role.VIEWER):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -39,8 +39,7 @@ _LOG = {
 _OUTPUT = {
     200: {
         "description": "The output, any JSON; with `preview` an OutputPreview.",
-        "model": page_models.OutputPreview,
-        "content": {"application/json": {"schema": {}}},
+        "model": Any | page_models.OutputPreview,
     }
 }
 Preview = Annotated[

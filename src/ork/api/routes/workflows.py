@@ -23,6 +23,7 @@ from ork.model.ids import VersionId
 from ork.model.location import location_of
 from ork.model.run import Run
 from ork.model.workflow import WorkflowEntry
+from ork.status.param_fields import param_fields
 from ork.status.schedules import deploy, set_schedule_enabled
 from ork.status.shapes import time_json, workflow_json
 
@@ -95,6 +96,17 @@ async def get_workflow(request: Request, name: WorkflowName) -> Response:
     version = await api.store.get_version(entry.version)
     definition = to_document(version.workflow) if version else None
     return json_response({**workflow_json(entry, await _last_run(api, name)), "definition": definition})
+
+
+@routes.add("GET", "/workflows/{name}/params", Role.VIEWER, response_model=models.WorkflowParams)
+async def get_params(request: Request, name: WorkflowName) -> Response:
+    """Returns the params of the workflow's current version, for a form that starts a run."""
+    api = api_of(request)
+    entry = await known_workflow(api, name)
+    version = await api.store.get_version(entry.version)
+    if version is None:
+        raise NotFoundError(f"no version `{entry.version}`")
+    return json_response({"workflow": name, "version": version.id, "params": param_fields(version.workflow)})
 
 
 @routes.add(

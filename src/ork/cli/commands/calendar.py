@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ork.cli.arguments import complete_workflow
-from ork.cli.session import json_option, now, palette, print_json, run_long, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.cli.times import parse_time
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def calendar_command(workflow: str | None, start: str | None, end: str | None, a
     week = timedelta(days=DEFAULT_DAYS)
     first = now() - week if start is None else parse_time(start, "--from")
     last = now() + week if end is None else parse_time(end, "--to")
-    found = run_long(lambda installation: _read(installation, workflow, first, last))
+    found = run_short(lambda installation: _read(installation, workflow, first, last))
     if as_json:
         print_json(found)
         return

@@ -94,14 +94,17 @@ def _search(options: dict[str, Any]) -> RunSearch:
 
 @runs_command.command(name="diff")
 @click.argument("a", shell_complete=complete_run)
-@click.argument("b", shell_complete=complete_run)
+@click.argument("b", required=False, shell_complete=complete_run)
 @json_option
 @store_options
-def diff_command(a: str, b: str, as_json: bool) -> None:
-    """Show the differences between two runs: params, versions, states, durations, outputs.
+def diff_command(a: str, b: str | None, as_json: bool) -> None:
+    """Show the differences between two runs: params, definitions, states, durations, outputs, logs.
+
+    With one run, compares the last success before it with it.
 
     \b
     Example:  ork runs diff 4f2a @last
+              ork runs diff @last
     """
     from ork.cli.run_diff import difference_lines, read_difference
 

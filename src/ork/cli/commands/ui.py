@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from ork.cli.session import current_settings, run_service, store_options
 from ork.errors import NotFoundError, OrkError, RefusedError, StoreUnavailableError
+from ork.terminal import has_windows
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
@@ -122,10 +122,7 @@ def _open_browser(address: str) -> bool:
     """False if there is no browser with a window."""
     import webbrowser
 
-    has_windows = sys.platform != "linux" or any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    )
     try:
-        return has_windows and webbrowser.open(address)
+        return has_windows() and webbrowser.open(address)
     except (webbrowser.Error, OSError):
         return False

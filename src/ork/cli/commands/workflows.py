@@ -1,4 +1,4 @@
-"""`ork workflows` and `ork workflow show|enable|disable|delete`."""
+"""`ork workflows` and `ork workflow show|versions|diff|enable|disable|delete`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
 
 @click.group(name="workflow")
 def workflow_command() -> None:
-    """Show, enable, disable or delete one workflow."""
+    """Show, compare, enable, disable or delete one workflow."""
 
 
 @workflow_command.command(name="show")
@@ -124,6 +124,69 @@ def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
         after = f"   after {', '.join(task.depends_on)}" if task.depends_on else ""
         lines.append(line(Span("  task      ", "dim"), f"{task.name}   {task.executor}", Span(after, "dim")))
     return lines
+
+
+@workflow_command.command(name="versions")
+@workflow_argument
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@json_option
+@store_options
+def list_versions(name: str, limit: int, as_json: bool) -> None:
+    """List the versions of a workflow, newest first.
+
+    \b
+    Example:  ork workflow versions my_etl
+    """
+    found = run_short(lambda installation: installation.store.list_versions(name, limit))
+    if not found:
+        raise _unknown(name)
+    if as_json:
+        from ork.model.json_fields import to_json
+
+        print_json({"versions": [to_json(each) for each in found]})
+        return
+    from ork.cli.tables import table
+    from ork.status.formatting import ago
+
+    rows = [(each.id, ago(each.saved_at, now()) if each.saved_at else "–", each.source or "–") for each in found]
+    palette(sys.stdout).write(sys.stdout, table(("version", "deployed", "from"), rows))
+
+
+@workflow_command.command(name="diff")
+@click.argument("a", metavar="VERSION")
+@click.argument("b", metavar="VERSION")
+@json_option
+@store_options
+def diff_versions(a: str, b: str, as_json: bool) -> None:
+    """Show the tasks and keys that differ between two versions.
+
+    \b
+    Example:  ork workflow diff ed4438ac7eda8df9 1f0c22aa9b3e4d51
+    """
+    from ork.cli.run_diff import definition_lines
+    from ork.status.diff import diff_workflows
+
+    one, other = run_short(lambda installation: _versions(installation, (a, b)))
+    found = diff_workflows(one.workflow, other.workflow)
+    if as_json:
+        print_json({"a": one.id, "b": other.id, **found})
+        return
+    lines = definition_lines(found)
+    palette(sys.stdout).write(sys.stdout, lines)
+    if not lines:
+        print("the definitions are the same", file=sys.stderr)
+
+
+async def _versions(installation: Installation, ids: tuple[str, ...]) -> list[Version]:
+    from ork.model.ids import VersionId
+
+    found = []
+    for id in ids:
+        version = await installation.store.get_version(VersionId(id))
+        if version is None:
+            raise NotFoundError(f"no version `{id}`", hint="`ork workflow versions NAME` lists them")
+        found.append(version)
+    return found
 
 
 @workflow_command.command(name="enable")

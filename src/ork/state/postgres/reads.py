@@ -10,7 +10,7 @@ from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
-from ork.model.task import Attempt
+from ork.model.task import Attempt, Task
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
 from ork.state.paging import attempt_place, not_ours, read_cursor, shortest_prefix, task_place, write_cursor
@@ -46,6 +46,7 @@ from ork.state.rows import (
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**31 - 1
 _TRIES = 20
+_MANY_ROWS = 2000
 _TRY_SECONDS = 0.05
 _AFTER_ALL_IDS = "\U0010ffff"
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -175,7 +176,13 @@ async def run_updates(
         # Every write to a task also updates its run, so the run has the highest number.
         mark = row[-1]
         tasks = [] if 0 < behind >= mark else await _tasks(db, session, known, behind, only)
-    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), text_of(mark))
+    # Decoding many rows takes longer than the event loop may be held.
+    read = _decoded(tasks) if len(tasks) < _MANY_ROWS else await asyncio.to_thread(_decoded, tasks)
+    return RunUpdate(known, read, text_of(mark))
+
+
+def _decoded(tasks: Sequence[Row]) -> tuple[Task, ...]:
+    return tuple(lenient.task(task) for task in tasks)
 
 
 async def _tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:

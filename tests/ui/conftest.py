@@ -1,0 +1,203 @@
+"""A server on a seeded project, and Debian's Chromium. All tests here are marked `ui`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.ui import seeds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SECONDS = 60.0  # for whatever a page waits for: the machine may be busy
+INSTANCES, TASKS, RUNS = 20_000, 4_970, 2_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("ui")
+            item.add_marker("slow")
+
+
+class UiServer:
+    """`ork serve` on a project. `url` has no slash at its end."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], *options: str) -> None:
+        self.folder, self.environment = folder, environment
+        self.large: dict[str, str] = {}  # ids of large runs by workflow
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ork", "serve", "--port", "0", *options],
+            cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if "url=" in line:
+                self.url = line.partition("url=")[2].split()[0].rstrip("/")
+                break
+        else:
+            raise RuntimeError("ork serve did not start: " + "".join(said))
+        self._token = (folder / ".ork" / "token").read_text().strip()
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=60)
+
+    def call(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
+        """What the API answers."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/api/v1{path}", data, method=method)
+        request.add_header("Authorization", f"Bearer {token or self._token}")
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def get(self, path: str) -> Any:
+        return self.call("GET", path)
+
+    def post(self, path: str, body: object = None, token: str | None = None) -> Any:
+        return self.call("POST", path, {} if body is None else body, token)
+
+    def run(self, workflow: str, status: str) -> str:
+        """The id of the newest run of a workflow that has this status."""
+        return str(self.get(f"/runs?workflow={workflow}&status={status}&limit=1")["runs"][0]["id"])
+
+    def sign_in_address(self, token: str | None = None) -> str:
+        return f"{self.url}/ui/#ticket={self.post('/ui-tickets', token=token)['ticket']}"
+
+    def ork(self, *args: str) -> str:
+        return seeds.ork(self.folder, self.environment, *args)
+
+
+@pytest.fixture(scope="session")
+def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with runs of every kind. Tests that change it copy it."""
+    folder = tmp_path_factory.mktemp("shop")
+    seeds.fill(folder, _environment())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def server(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[UiServer]:
+    """For tests that only look. It has no scheduler, so nothing changes."""
+    folder = tmp_path_factory.mktemp("seen") / "shop"
+    shutil.copytree(seeded_folder, folder)
+    seeds.add_history(folder, RUNS)
+    deep, wide = seeds.add_deep_run(folder, TASKS), seeds.add_wide_run(folder, INSTANCES)
+    running = UiServer(folder, _environment(), "--no-scheduler")
+    running.large = {"deep": deep, "wide": wide}
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def live_server(seeded_folder: Path, tmp_path: Path) -> Iterator[UiServer]:
+    """For tests that act: a server with a scheduler, on a copy of the project."""
+    shutil.copytree(seeded_folder, tmp_path / "shop")
+    running = UiServer(tmp_path / "shop", _environment())
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: no browser looks at the pages"
+    )
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        message = "chromium is not installed (scripts/components.sh browser): no browser looks at the pages"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """What a page must not do: write to the console, raise, report a violation, or call another origin."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.heard: list[str] = []
+        page.on("console", lambda message: self._hear(message.type, message.text))
+        page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
+        page.on("request", lambda request: self._request(request.url, url))
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.heard.append(f"{kind}: {text}")
+
+    def _request(self, asked: str, url: str) -> None:
+        if not asked.startswith((f"{url}/", "data:", "blob:")):
+            self.heard.append(f"request to {asked}")
+
+
+NewPage = Callable[..., "Page"]
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """`new_page(server)`: a page that is signed in (`token=None`), in a browser of its own. Options are those of a context.
+
+    `hears` are texts that the console may show; anything else fails the test.
+    """
+    made: list[tuple[Any, Watched, tuple[str, ...]]] = []
+
+    def make(server: UiServer, *, token: str | None = None, hears: tuple[str, ...] = (), **options: Any) -> Page:
+        context = browser.new_context(viewport=options.pop("viewport", {"width": 1280, "height": 800}), **options)
+        context.set_default_timeout(SECONDS * 1000)
+        page = context.new_page()
+        made.append((context, Watched(page, server.url), hears))
+        page.goto(server.sign_in_address(token))
+        page.get_by_role("navigation").first.wait_for()
+        return page
+
+    yield make
+    for context, _, _ in made:
+        context.close()
+    heard = [text for _, watched, hears in made for text in watched.heard if not any(part in text for part in hears)]
+    assert heard == []
+
+
+@pytest.fixture
+def page(server: UiServer, new_page: NewPage) -> Page:
+    return new_page(server)
+
+
+@pytest.fixture
+def axe() -> Callable[[Page], list[str]]:
+    """The rules that a page breaks, with the elements."""
+    found = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    )
+    source = (Path(found.__file__).parent / "axe.min.js").read_text()
+
+    def check(page: Page) -> list[str]:
+        page.evaluate(source)
+        result = page.evaluate("() => axe.run()")
+        return [
+            f"{each['id']}: {each['help']}: {[node['html'][:160] for node in each['nodes'][:4]]}"
+            for each in result["violations"]
+        ]
+
+    return check
+
+
+def _environment() -> dict[str, str]:
+    dropped = ("ORK_", "OTEL_", "PYTEST_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "NO_COLOR": "1"}
