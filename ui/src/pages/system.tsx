@@ -95,7 +95,7 @@ function Paused({ controls }: { controls: readonly Control[] }): JSX.Element {
       {controls.map((each) => (
         <div class="banner is-warning" key={each.target}>
           <Icon name="pause" />
-          <span><b>{each.target === ALL ? "The installation" : each.target} is {each.mode}</b> since <Ago at={each.at} />, by {each.by}{each.reason && <>: {each.reason}</>}. Nothing new starts{each.target === ALL ? "." : " there."}</span>
+          <span><b>{each.target === ALL ? "The installation" : each.target} is {each.mode}</b> by {each.by}, <Ago at={each.at} />{each.reason && <>: {each.reason}</>}. Nothing new starts{each.target === ALL ? "." : " there."}</span>
         </div>
       ))}
     </>
