@@ -11,12 +11,14 @@ from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
-from ork.state.records import RunFilter
+from ork.state.records import RunFilter, TaskFilter
 from ork.status.run_view import RunView, is_group, open_view, version_of
 from ork.status.shapes import time_json
 from ork.status.why_task import waits_for_approval
 
 MOST_RUNS = 1000
+# Only these can wait, and a run may have very many others.
+_ONLY_RUNNING = TaskFilter(statuses=frozenset({TaskStatus.RUNNING}))
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
 
 
@@ -69,7 +71,7 @@ async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
-        view, _ = await open_view(store, run.id)
+        view, _ = await open_view(store, run.id, _ONLY_RUNNING)
         pending += [
             await _pending_approval(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)
         ]
