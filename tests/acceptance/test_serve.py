@@ -131,6 +131,22 @@ def test_commands_through_the_server_reach_the_scheduler(tmp_path: Path, serve: 
     served.stop()
 
 
+def test_approvals_are_listed_and_given_through_the_server(tmp_path: Path, serve: Serve, ork: OrkCli) -> None:
+    (tmp_path / "asking.yaml").write_text("name: asking\ntasks:\n  b: {command: 'true'}\n  ok: {approval: Sure?}\n")
+    served = serve()
+    far = ["--server", served.url]
+    ork(*far, "deploy", "asking.yaml")
+    run = ork(*far, "trigger", "asking").stdout.strip()
+
+    def waiting() -> list[str]:
+        return [each["task"] for each in json.loads(ork(*far, "approvals", "--json").stdout)["approvals"]]
+
+    wait_until(lambda: waiting() == ["ok"])
+    assert ork(*far, "approve", run, "--detach").returncode == 0
+    wait_until(lambda: waiting() == [])
+    served.stop()
+
+
 def test_roles_and_errors_are_told_in_the_words_of_the_command_line(serve: Serve, ork: OrkCli) -> None:
     served = serve()
     ork("deploy", "quick.yaml")

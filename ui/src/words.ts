@@ -63,6 +63,13 @@ export function bytes(size: number): string {
   return `${value.toFixed(1)} ${units[unit]}`;
 }
 
+/** `$1.20`; two digits that say something where it is less than a cent. */
+export function dollars(usd: number): string {
+  if (usd === 0) return "$0";
+  if (usd >= 0.01) return `$${usd.toFixed(2)}`;
+  return `$${usd.toFixed(1 - Math.floor(Math.log10(usd)))}`;
+}
+
 export function percent(share: number | null | undefined): string {
   return share == null ? DASH : `${Math.round(share * 100)} %`;
 }

@@ -1,31 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ParamField } from "../src/api.d.ts";
 import { complaints, entered, paramFields, paramOptions, textOf } from "../src/data/params.ts";
 
-const DEFINITION = {
-  types: [["Color", { enum: ["red", "blue"] }]],
-  params: [
-    { name: "day", type: "date", required: true },
-    { name: "region", type: '"eu" | "us | ca"', required: false, default: "eu" },
-    { name: "color", type: "Color", required: false, default: "red" },
-    { name: "limit", type: "int?", required: false, default: null },
-    { name: "parts", type: "list[int]", required: false, default: [] },
-    { name: "at", type: "datetime", required: false, default: "2026-01-31T02:00:00Z" },
-    { name: "odd", type: "datetime", required: false, default: "2026-01-31T02:00:00+02:00" },
-    { name: "key", type: "str", required: true, sensitive: true },
-    { name: "note", type: "str", required: false, default: "x" },
-    { name: "free", type: "any", required: false, default: null },
-    { name: "__proto__", type: "str", required: false, default: "p" },
-  ],
-};
-const FIELDS = paramFields(DEFINITION);
+const param = (name: string, kind: ParamField["kind"], more: Partial<ParamField> = {}): ParamField => ({ name, type: kind, kind, choices: null, may_be_null: false, required: false, default: null, description: null, sensitive: false, ...more });
+
+const FIELDS = paramFields([
+  param("day", "date", { required: true }),
+  param("region", "choice", { choices: ["eu", "us | ca"], default: "eu" }),
+  param("limit", "int", { type: "int?", may_be_null: true }),
+  param("parts", "list", { type: "list[int]", default: [] }),
+  param("at", "datetime", { default: "2026-01-31T02:00:00Z" }),
+  param("odd", "datetime", { default: "2026-01-31T02:00:00+02:00" }),
+  param("key", "str", { required: true, sensitive: true }),
+  param("note", "str", { default: "x" }),
+  param("free", "json", { type: "any", may_be_null: true }),
+  param("__proto__", "str", { default: "p" }),
+]);
 const field = (name: string) => FIELDS.find((each) => each.name === name)!;
 
-test("a param has the control of its type", () => {
-  const controls = Object.fromEntries(FIELDS.slice(0, -1).map((each) => [each.name, each.control]));
-  assert.deepEqual({ ...controls }, { day: "date", region: "choice", color: "choice", limit: "int", parts: "json", at: "datetime", odd: "text", key: "text", note: "text", free: "json" });
-  assert.deepEqual(field("region").options, ["eu", "us | ca"]);
-  assert.deepEqual(field("color").options, ["red", "blue"]);
+test("a param has the control of its kind", () => {
+  assert.deepEqual(FIELDS.map((each) => each.control), ["date", "choice", "int", "json", "datetime", "text", "text", "text", "json", "text"]);
 });
 
 test("only what differs from the defaults is sent", () => {

@@ -18,6 +18,7 @@ from ork.status.why_task import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
+# Only these can wait, and a run may have very many others.
 _RUNNING = TaskFilter(statuses=frozenset({TaskStatus.RUNNING}))
 
 

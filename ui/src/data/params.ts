@@ -1,22 +1,12 @@
 /** Params of a workflow as fields of a form: how they are shown, read from text, and written as a command. */
 
+import type { ParamField } from "../api.d.ts";
 import { argument } from "../words.ts";
 
 export type Control = "text" | "date" | "datetime" | "int" | "float" | "bool" | "choice" | "json";
 
-export interface ParamField {
-  name: string;
-  /** As the workflow writes it: `list[int]`. */
-  type: string;
+export interface FormField extends ParamField {
   control: Control;
-  /** The values of a choice. */
-  options: readonly unknown[];
-  required: boolean;
-  /** The type includes null. */
-  isOptional: boolean;
-  default: unknown;
-  description: string | null;
-  sensitive: boolean;
   /** What a time ends with: `Z`, or nothing if the default has no zone. */
   zone: string;
 }
@@ -27,28 +17,22 @@ export interface Entered {
   errors: Record<string, string>;
 }
 
-/** The fields of a definition's params, in its order. Anything that is not understood is a JSON field. */
-export function paramFields(definition: Readonly<Record<string, unknown>> | null): ParamField[] {
-  const types = namedTypes(definition?.["types"]);
-  const params = definition?.["params"];
-  return (Array.isArray(params) ? params : []).filter(isRecord).map((param) => {
-    const type = String(param["type"] ?? "any");
-    const required = param["required"] !== false;
-    const given = param["default"] ?? null;
-    const found = { ...controlOf(type, types), isOptional: isOptional(type) };
-    const isOdd = found.control === "datetime" && typeof given === "string" && !isPlainTime(given);
-    return {
-      name: String(param["name"]), type, required, default: given,
-      ...found, control: isOdd ? "text" : found.control,
-      description: typeof param["description"] === "string" ? param["description"] : null,
-      sensitive: param["sensitive"] === true,
-      zone: typeof given === "string" && !given.endsWith("Z") ? "" : "Z",
-    };
+const CONTROLS: Readonly<Record<ParamField["kind"], Control>> = {
+  str: "text", int: "int", float: "float", bool: "bool", date: "date", datetime: "datetime", choice: "choice", list: "json", json: "json",
+};
+
+/** The fields of a form, in the order of the params. */
+export function paramFields(params: readonly ParamField[]): FormField[] {
+  return params.map((param) => {
+    const given = param.default;
+    // The browser's field for times knows no offsets.
+    const isOdd = param.kind === "datetime" && typeof given === "string" && !isPlainTime(given);
+    return { ...param, control: isOdd ? "text" : CONTROLS[param.kind], zone: typeof given === "string" && !given.endsWith("Z") ? "" : "Z" };
   });
 }
 
 /** The text that a field starts with. */
-export function textOf(field: ParamField, value: unknown): string {
+export function textOf(field: FormField, value: unknown): string {
   if (value === null || value === undefined || field.sensitive) return "";
   if (field.control === "choice" || field.control === "json") return typeof value === "string" && field.type === "any" ? value : JSON.stringify(value);
   const text = String(value);
@@ -56,7 +40,7 @@ export function textOf(field: ParamField, value: unknown): string {
 }
 
 /** Reads all texts. A param that has its default is left to the server. */
-export function entered(fields: readonly ParamField[], texts: Readonly<Record<string, string>>): Entered {
+export function entered(fields: readonly FormField[], texts: Readonly<Record<string, string>>): Entered {
   const found: Entered = { params: {}, errors: {} };
   for (const field of fields) {
     const text = Object.hasOwn(texts, field.name) ? (texts[field.name] ?? "") : textOf(field, field.default);
@@ -72,7 +56,7 @@ export function entered(fields: readonly ParamField[], texts: Readonly<Record<st
 }
 
 /** The value of a text; undefined leaves the param out. Throws what is wrong with it. */
-export function valueOf(field: ParamField, text: string): unknown {
+export function valueOf(field: FormField, text: string): unknown {
   if (text === "") return emptyValue(field);
   switch (field.control) {
     case "int":
@@ -93,7 +77,7 @@ export function valueOf(field: ParamField, text: string): unknown {
 }
 
 /** Options of the command line: ` -p day=2026-01-31 -p 'parts=[1,2]'`. A secret is named as a variable of the shell. */
-export function paramOptions(fields: readonly ParamField[], params: Readonly<Record<string, unknown>>): string {
+export function paramOptions(fields: readonly FormField[], params: Readonly<Record<string, unknown>>): string {
   return fields
     .filter((field) => Object.hasOwn(params, field.name))
     .map((field) => ` -p ${field.sensitive ? `${field.name}="$${variable(field.name)}"` : argument(`${field.name}=${shellText(field, params[field.name])}`)}`)
@@ -101,7 +85,7 @@ export function paramOptions(fields: readonly ParamField[], params: Readonly<Rec
 }
 
 /** The server's complaint about params, by param: "param day: … is not a date; param …". What is about no param is `rest`. */
-export function complaints(detail: string, fields: readonly ParamField[]): { errors: Record<string, string>; rest: string } {
+export function complaints(detail: string, fields: readonly FormField[]): { errors: Record<string, string>; rest: string } {
   const errors: Record<string, string> = {};
   const rest: string[] = [];
   for (const part of detail.split(/; (?=param `|there is no param `)/)) {
@@ -117,14 +101,14 @@ function sentence(text: string): string {
   return `${plain.startsWith("is ") ? `This ${plain}` : plain}.`.replace(/\.\.$/, ".");
 }
 
-function emptyValue(field: ParamField): unknown {
+function emptyValue(field: FormField): unknown {
   if (field.control === "text" && !field.required && typeof field.default === "string") return "";
-  if (field.required && !field.isOptional) throw new Error("A value is needed.");
+  if (field.required && !field.may_be_null) throw new Error("A value is needed.");
   if (field.required) return null;
   return undefined;
 }
 
-function jsonOf(field: ParamField, text: string): unknown {
+function jsonOf(field: FormField, text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
@@ -134,7 +118,7 @@ function jsonOf(field: ParamField, text: string): unknown {
   }
 }
 
-function shellText(field: ParamField, value: unknown): string {
+function shellText(field: FormField, value: unknown): string {
   if (typeof value === "string" && field.control !== "json") return value;
   return JSON.stringify(value);
 }
@@ -143,59 +127,11 @@ function variable(name: string): string {
   return name.toUpperCase().replace(/\W/g, "_");
 }
 
-const SCALARS: Readonly<Record<string, Control>> = { str: "text", int: "int", float: "float", bool: "bool", date: "date", datetime: "datetime" };
-
-function controlOf(type: string, types: ReadonlyMap<string, unknown>): { control: Control; options: readonly unknown[] } {
-  const members = split(type.replace(/\?$/, "")).filter((each) => each !== "none");
-  const literals = members.map(literal);
-  if (members.length > 0 && literals.every((each) => each !== undefined)) return { control: "choice", options: literals };
-  const only = members.length === 1 ? (members[0] as string) : "";
-  const named = types.get(only);
-  if (isRecord(named) && Array.isArray(named["enum"])) return { control: "choice", options: named["enum"] };
-  if (typeof named === "string" && Object.hasOwn(SCALARS, named)) return { control: SCALARS[named] as Control, options: [] };
-  return { control: (Object.hasOwn(SCALARS, only) ? SCALARS[only] : undefined) ?? "json", options: [] };
-}
-
-function isOptional(type: string): boolean {
-  return type.endsWith("?") || type === "any" || split(type).includes("none");
-}
-
-/** The members of a union: at `|` outside of brackets and quotes. */
-function split(type: string): string[] {
-  const found: string[] = [];
-  let depth = 0;
-  let part = "";
-  for (const token of type.match(/"(?:[^"\\]|\\.)*"|./gs) ?? []) {
-    if (token === "|" && depth === 0) {
-      found.push(part.trim());
-      part = "";
-      continue;
-    }
-    if ("[{(".includes(token)) depth += 1;
-    else if ("]})".includes(token)) depth -= 1;
-    part += token;
-  }
-  return [...found, part.trim()];
-}
-
-function literal(text: string): unknown {
-  if (!/^("(?:[^"\\]|\\.)*"|-?\d+|true|false)$/s.test(text)) return undefined;
-  return JSON.parse(text) as unknown;
-}
-
 function isPlainTime(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?$/.test(text);
-}
-
-function namedTypes(pairs: unknown): Map<string, unknown> {
-  return new Map(Array.isArray(pairs) ? (pairs as [string, unknown][]) : []);
 }
 
 /** A param may be called `__proto__`. */
 function define<T>(into: Record<string, T>, name: string, value: T): void {
   Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { Backfill, BackfillTime, WorkflowWithDefinition } from "../api.d.ts";
+import type { Backfill, BackfillTime, ParamField, WorkflowWithDefinition } from "../api.d.ts";
 import { now } from "../clock.ts";
 import { complaints, entered, paramFields, paramOptions } from "../data/params.ts";
 import { asProblem } from "../data/problem.ts";
@@ -30,9 +30,10 @@ const MOST_RUNS = 10_000;
 export default function BackfillDialog(): JSX.Element {
   const onClose = (): void => setQuery({ dialog: null, first: null, last: null });
   const chosen = useChosen();
-  if (chosen.name === null) return <Dialog title="Backfill a workflow" onClose={onClose}><ChosenWorkflow chosen={chosen} /></Dialog>;
-  const found = chosen.read.data.value?.workflow;
-  if (!found) return <Dialog title={`Backfill ${chosen.name}`} onClose={onClose}><Loaded read={chosen.read} what="the workflow" gone={`There is no workflow ${chosen.name}`}>{() => null}</Loaded></Dialog>;
+  if (chosen.name === null) return <Dialog title="Backfill a workflow" onClose={onClose}><ChosenWorkflow /></Dialog>;
+  const data = chosen.read.data.value;
+  if (!data) return <Dialog title={`Backfill ${chosen.name}`} onClose={onClose}><Loaded read={chosen.read} what="the workflow" gone={`There is no workflow ${chosen.name}`}>{() => null}</Loaded></Dialog>;
+  const found = data.workflow;
   if (!found.schedule) {
     return (
       <Dialog title={`Backfill ${found.name}`} onClose={onClose}>
@@ -40,7 +41,7 @@ export default function BackfillDialog(): JSX.Element {
       </Dialog>
     );
   }
-  return <BackfillForm key={found.name} workflow={found} onClose={onClose} />;
+  return <BackfillForm key={found.name} workflow={found} given={data.params} onClose={onClose} />;
 }
 
 /** What was previewed, and for which input. */
@@ -49,10 +50,10 @@ interface Preview {
   found: Backfill;
 }
 
-function BackfillForm({ workflow, onClose }: { workflow: WorkflowWithDefinition; onClose: () => void }): JSX.Element {
+function BackfillForm({ workflow, given, onClose }: { workflow: WorkflowWithDefinition; given: readonly ParamField[]; onClose: () => void }): JSX.Element {
   const { name } = workflow;
   const zone = workflow.schedule?.timezone ?? "UTC";
-  const fields = useMemo(() => paramFields(workflow.definition), [workflow]);
+  const fields = useMemo(() => paramFields(given), [given]);
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [refused, setRefused] = useState<Record<string, string>>({});
   const [preview, setPreview] = useState<Preview | null>(null);

@@ -11,7 +11,7 @@ import { CommandLine } from "../parts/command.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Loaded } from "../parts/page.tsx";
 import { ParamForm } from "../parts/params.tsx";
-import { ChosenWorkflow, clickPrimary, type DialogProps, useChosen } from "../parts/chosen.tsx";
+import { type ChosenData, ChosenWorkflow, clickPrimary, type DialogProps, useChosen } from "../parts/chosen.tsx";
 import { go, href, path } from "../router.ts";
 import { argument, count, shortId } from "../words.ts";
 
@@ -19,13 +19,13 @@ const SHOWN_TASKS = 8;
 
 export default function RunDialog({ onClose }: DialogProps): JSX.Element {
   const chosen = useChosen();
-  if (chosen.name === null) return <Dialog title="Run a workflow" onClose={onClose}><ChosenWorkflow chosen={chosen} /></Dialog>;
+  if (chosen.name === null) return <Dialog title="Run a workflow" onClose={onClose}><ChosenWorkflow /></Dialog>;
   if (chosen.read.data.value === undefined) return <Dialog title={`Run ${chosen.name}`} onClose={onClose}><Loaded read={chosen.read} what="the workflow" gone={`There is no workflow ${chosen.name}`}>{() => null}</Loaded></Dialog>;
   return <RunForm key={chosen.name} {...chosen.read.data.value} onClose={onClose} />;
 }
 
-function RunForm({ workflow, like, onClose }: { workflow: WorkflowWithDefinition; like: Readonly<Record<string, unknown>> | null; onClose: () => void }): JSX.Element {
-  const fields = useMemo(() => paramFields(workflow.definition), [workflow]);
+function RunForm({ workflow, params, like, onClose }: ChosenData & DialogProps): JSX.Element {
+  const fields = useMemo(() => paramFields(params), [params]);
   const [texts, setTexts] = useState<Record<string, string>>(() => (like ? Object.fromEntries(fields.filter((field) => Object.hasOwn(like, field.name)).map((field) => [field.name, textOf(field, like[field.name])])) : {}));
   const [refused, setRefused] = useState<Record<string, string>>({});
   const [isTried, setTried] = useState(false);
@@ -60,7 +60,7 @@ function RunForm({ workflow, like, onClose }: { workflow: WorkflowWithDefinition
     >
       <div class="run-form" onKeyDown={clickPrimary}>
         <WillRun workflow={workflow} />
-        {fields.length === 0 ? <p class="dim">It has no params.</p> : <ParamForm fields={fields} texts={texts} errors={errors} onInput={(field, text) => { setTexts({ ...texts, [field]: text }); setRefused({ ...refused, [field]: "" }); }} />}
+        {fields.length === 0 ? <p class="dim">It has no params.</p> : <ParamForm isFirst fields={fields} texts={texts} errors={errors} onInput={(field, text) => { setTexts({ ...texts, [field]: text }); setRefused({ ...refused, [field]: "" }); }} />}
       </div>
     </Dialog>
   );

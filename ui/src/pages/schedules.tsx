@@ -186,7 +186,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { key: "utc", head: "UTC", width: "9rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time.time).slice(0, 16)}</span> },
   { key: "ago", head: "When", width: "6rem", wide: true, align: "right", cell: (each) => <Ago at={each.time.time} /> },
   { key: "state", head: "State", width: "minmax(6rem, 1fr)", cell: (each) => <EntryState of={each} /> },
-  { key: "action", head: "", width: "6rem", wide: true, align: "right", cell: (each) => (each.time.state === "missed" ? <RunNow of={each} /> : null) },
+  { key: "action", head: "Action", width: "6rem", wide: true, align: "right", cell: (each) => (each.time.state === "missed" ? <RunNow of={each} /> : null) },
 ];
 
 function EntryState({ of }: { of: Entry }): JSX.Element {

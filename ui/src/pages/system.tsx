@@ -95,7 +95,7 @@ function Paused({ controls }: { controls: readonly Control[] }): JSX.Element {
       {controls.map((each) => (
         <div class="banner is-warning" key={each.target}>
           <Icon name="pause" />
-          <span><b>{each.target === ALL ? "The installation" : each.target} is {each.mode}</b> since <Ago at={each.at} />, by {each.by}{each.reason && <>: {each.reason}</>}. Nothing new starts{each.target === ALL ? "." : " there."}</span>
+          <span><b>{each.target === ALL ? "The installation" : each.target} is {each.mode}</b> by {each.by}, <Ago at={each.at} />{each.reason && <>: {each.reason}</>}. Nothing new starts{each.target === ALL ? "." : " there."}</span>
         </div>
       ))}
     </>
@@ -169,7 +169,7 @@ function Schedulers({ status, reload }: { status: InstallationStatus; reload: ()
     { key: "runs", head: "Runs", width: "4rem", align: "right", wide: true, cell: (each) => each.runs },
     { key: "lease", head: "Lease", width: "5rem", align: "right", wide: true, cell: (each) => duration(each.lease_seconds_left) },
     { key: "started", head: "Started", width: "5.5rem", align: "right", wide: true, cell: (each) => <Ago at={each.started_at} /> },
-    { key: "actions", head: "", width: "8.25rem", align: "right", cell: (each) => <SchedulerActions of={each} control={controlOf(each, status.controls)} reload={reload} /> },
+    { key: "actions", head: "Actions", width: "8.25rem", align: "right", cell: (each) => <SchedulerActions of={each} control={controlOf(each, status.controls)} reload={reload} /> },
   ];
   const notes = status.schedulers.flatMap((each) => each.notes.map((note) => [each.id, note] as const));
   return (

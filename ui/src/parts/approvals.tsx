@@ -36,7 +36,7 @@ function Row({ of }: { of: PendingApproval }): JSX.Element {
       <span class="approval-text">
         <b>{of.message}</b>
         <span class="dim">
-          <a href={href(path("runs", of.run))}>{of.workflow} › {of.task}</a> · waits since <Ago at={of.since} />
+          <a href={href(path("runs", of.run))}>{of.workflow} › {of.task}</a> · asked <Ago at={of.since} />
           {of.due && <> · fails <Ago at={of.due} /></>}
           {isOwn ? " · you started it, somebody else must approve" : of.not_by && ` · for anyone but ${of.not_by}`}
         </span>

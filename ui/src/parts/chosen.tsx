@@ -1,7 +1,7 @@
 /** The workflow that a dialog is about: named by the page's address, by `workflow=` or by the run that is shown. */
 
 import type { JSX } from "preact";
-import type { WorkflowWithDefinition } from "../api.d.ts";
+import type { ParamField, WorkflowWithDefinition } from "../api.d.ts";
 import { type Read, useLoad, useRead } from "../data/read.ts";
 import type { Source } from "../data/source.ts";
 import { currentPath, currentQuery, match, setQuery } from "../router.ts";
@@ -16,7 +16,14 @@ export interface DialogProps {
 export interface Chosen {
   /** Null: the person has to choose. */
   name: string | null;
-  read: Read<{ workflow: WorkflowWithDefinition; like: Readonly<Record<string, unknown>> | null }>;
+  read: Read<ChosenData>;
+}
+
+export interface ChosenData {
+  workflow: WorkflowWithDefinition;
+  params: readonly ParamField[];
+  /** The params of an earlier run, to start with. */
+  like: Readonly<Record<string, unknown>> | null;
 }
 
 /** Reads the workflow of the address. On the page of a run, also the params of that run. */
@@ -30,14 +37,15 @@ export function useChosen(): Chosen {
 
 const PLACES = [{ pattern: "workflows/:name", page: "workflow" }, { pattern: "runs/:id", page: "run" }];
 
-async function load(from: Source, name: string | null, run: string | null, signal: AbortSignal): Promise<{ workflow: WorkflowWithDefinition; like: Readonly<Record<string, unknown>> | null }> {
+async function load(from: Source, name: string | null, run: string | null, signal: AbortSignal): Promise<ChosenData> {
   const earlier = run === null ? null : (await from.get("/runs/{run}/summary", { run }, { signal })).run;
-  const workflow = await from.get("/workflows/{name}", { name: name ?? earlier?.workflow ?? "" }, { signal });
-  return { workflow, like: earlier?.workflow === workflow.name ? earlier.params : null };
+  const given = { name: name ?? earlier?.workflow ?? "" };
+  const [workflow, { params }] = await Promise.all([from.get("/workflows/{name}", given, { signal }), from.get("/workflows/{name}/params", given, { signal })]);
+  return { workflow, params, like: earlier?.workflow === workflow.name ? earlier.params : null };
 }
 
 /** A list of workflows to choose from; the choice is in the address. */
-export function ChosenWorkflow(_given: { chosen: Chosen }): JSX.Element {
+export function ChosenWorkflow(): JSX.Element {
   const read = useRead("/workflows", { limit: 1000 });
   return (
     <Loaded read={read} what="the workflows">

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { RunCost, TaskCost } from "../api.d.ts";
 import { useRead } from "../data/read.ts";
-import { duration, grouped, shortId } from "../words.ts";
+import { dollars, duration, grouped, shortId } from "../words.ts";
 import { CommandLine } from "./command.tsx";
 import { type Column, Table } from "./table.tsx";
 
@@ -37,12 +37,6 @@ const COLUMNS: readonly Column<TaskCost>[] = [
   { key: "usd", head: "Estimate", width: "6.5rem", align: "right", cell: (each) => (each.unknown > 0 ? <span title={each.why_unknown ?? undefined}>{each.usd > 0 ? `${dollars(each.usd)} + ?` : "unknown"}</span> : dollars(each.usd)), sort: (a, b) => a.usd - b.usd },
 ];
 
-export function isWorthShowing(cost: RunCost): boolean {
+function isWorthShowing(cost: RunCost): boolean {
   return cost.usd > 0 || cost.unknown_attempts > 0 || cost.budget_usd !== null;
-}
-
-/** `$1.20`; two digits that say something where it is less than a cent. */
-export function dollars(usd: number): string {
-  if (usd === 0) return "$0";
-  return usd >= 0.01 ? `$${usd.toFixed(2)}` : `$${Number(usd.toPrecision(2))}`;
 }

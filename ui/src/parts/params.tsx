@@ -2,20 +2,22 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { ParamField } from "../data/params.ts";
-import { textOf } from "../data/params.ts";
+import { type FormField, textOf } from "../data/params.ts";
 import { Field, Select, TextArea, TextField } from "./form.tsx";
 
 interface ParamFormProps {
-  fields: readonly ParamField[];
+  fields: readonly FormField[];
   texts: Readonly<Record<string, string>>;
   errors: Readonly<Record<string, string>>;
   onInput: (name: string, text: string) => void;
+  /** The first field has the focus when its dialog opens. */
+  isFirst?: boolean;
 }
 
-export function ParamForm({ fields, texts, errors, onInput }: ParamFormProps): JSX.Element {
+export function ParamForm({ fields, texts, errors, onInput, isFirst = false }: ParamFormProps): JSX.Element {
   const form = useRef<HTMLDivElement>(null);
-  useEffect(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
+  // Before the dialog around it opens, which looks for this attribute.
+  useEffect(() => { if (isFirst) form.current?.querySelector("input, select, textarea")?.setAttribute("autofocus", ""); }, []);
   return (
     <div class="param-form" ref={form}>
       {fields.map((field) => (
@@ -33,11 +35,11 @@ export function ParamForm({ fields, texts, errors, onInput }: ParamFormProps): J
 
 const NUMERIC = { int: "numeric", float: "decimal" } as const;
 
-function ParamInput({ field, value, error, onInput }: { field: ParamField; value: string; error: string | undefined; onInput: (text: string) => void }): JSX.Element {
+function ParamInput({ field, value, error, onInput }: { field: FormField; value: string; error: string | undefined; onInput: (text: string) => void }): JSX.Element {
   const shared = { label: field.required ? `${field.name} *` : field.name, hint: <Hint field={field} />, error: error ?? null, value };
   if (field.sensitive) return <TextField {...shared} type="password" autocomplete="new-password" onInput={onInput} />;
   switch (field.control) {
-    case "bool": return <Select {...shared} onChange={onInput} options={[...(value === "" || field.isOptional ? [["", field.required ? "choose" : "none"] as const] : []), ["true", "true"], ["false", "false"]]} />;
+    case "bool": return <Select {...shared} onChange={onInput} options={[...(value === "" || field.may_be_null ? [["", field.required ? "choose" : "none"] as const] : []), ["true", "true"], ["false", "false"]]} />;
     case "choice": return <Select {...shared} onChange={onInput} options={choices(field, value)} />;
     case "json": return <TextArea {...shared} onInput={onInput} rows={Math.min(8, 1 + value.split("\n").length)} placeholder={field.type === "any" ? "JSON or text" : "JSON"} />;
     case "date": return <TextField {...shared} type="date" onInput={onInput} />;
@@ -51,13 +53,13 @@ function ParamInput({ field, value, error, onInput }: { field: ParamField; value
   }
 }
 
-function choices(field: ParamField, value: string): (readonly [string, string])[] {
-  const options = field.options.map((each) => [JSON.stringify(each), String(each)] as const);
-  if (field.isOptional || !field.required || value === "") return value === "" || field.isOptional ? [["", field.required && !field.isOptional ? "choose" : "none"], ...options] : options;
+function choices(field: FormField, value: string): (readonly [string, string])[] {
+  const options = (field.choices ?? []).map((each) => [JSON.stringify(each), String(each)] as const);
+  if (field.may_be_null || !field.required || value === "") return value === "" || field.may_be_null ? [["", field.required && !field.may_be_null ? "choose" : "none"], ...options] : options;
   return options;
 }
 
-function Hint({ field }: { field: ParamField }): JSX.Element {
+function Hint({ field }: { field: FormField }): JSX.Element {
   const zone = field.control === "datetime" ? (field.zone === "Z" ? ", in UTC" : ", without a time zone") : "";
   return <><code>{field.type}</code>{zone}{field.required ? ", required" : ""}{field.sensitive ? ", stored encrypted and never shown" : ""}{field.description ? ` · ${field.description}` : ""}</>;
 }

@@ -61,7 +61,7 @@ function columns(take: (token: NewToken) => void, reload: () => void): readonly 
     { key: "state", head: "State", width: "minmax(7rem, 1fr)", wide: true, cell: (each) => <TokenState of={each} /> },
     { key: "created", head: "Created", width: "6.5rem", align: "right", wide: true, cell: (each) => <Ago at={each.created_at} />, sort: (a, b) => (a.created_at < b.created_at ? -1 : 1) },
     { key: "used", head: "Last used", width: "6.5rem", align: "right", wide: true, cell: (each) => (each.last_used_at ? <Ago at={each.last_used_at} /> : <span class="dim">never</span>), sort: (a, b) => ((a.last_used_at ?? "") < (b.last_used_at ?? "") ? -1 : 1) },
-    { key: "actions", head: "", width: "9rem", align: "right", cell: (each) => (isValid(each) ? <span class="row-actions"><Rotate of={each} onMade={take} /><Revoke of={each} reload={reload} /></span> : null) },
+    { key: "actions", head: "Actions", width: "9rem", align: "right", cell: (each) => (isValid(each) ? <span class="row-actions"><Rotate of={each} onMade={take} /><Revoke of={each} reload={reload} /></span> : null) },
   ];
 }
 

@@ -24,7 +24,18 @@ from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, Sched
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
 from ork.state.paging import shortest_prefix
-from ork.state.records import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, ScheduleEntry, TooLate, UnsentAlert
+from ork.state.records import (
+    ALL_TASKS,
+    Accepted,
+    LimitUse,
+    RunFilter,
+    RunPage,
+    RunUpdate,
+    ScheduleEntry,
+    TaskFilter,
+    TooLate,
+    UnsentAlert,
+)
 from ork.status.locations import read_location
 from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
 
@@ -176,8 +187,10 @@ class RemoteStore:
         counts = self._server.get("status")["unfinished"]
         return {RunStatus(status): number for status, number in counts.items()}
 
-    async def run_updates(self, run: RunId, since: str | None = None) -> RunUpdate | None:
-        pages = list(self._pages("runs", run, "tasks", since=since))
+    async def run_updates(self, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+        """Of `only`, the name and the statuses count; all tasks that have them are returned."""
+        statuses = sorted(only.statuses) or None
+        pages = list(self._pages("runs", run, "tasks", since=since, name=only.name, status=statuses))
         if not pages:
             return None
         tasks = tuple(read_task(run, row) for page in pages for row in page["tasks"])
