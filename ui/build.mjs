@@ -77,26 +77,6 @@ async function bundle() {
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Pages and workers in one script. The texts of workers are inside, because a page from a disk can load no other file. */
-async function oneFile() {
-  const texts = {};
-  for (const path of files.filter((name) => name.endsWith(".worker.ts"))) {
-    const built = await build({ ...OPTIONS, entryPoints: [`src/${path}`], format: "iife" });
-    texts[Object.keys(named([path]))[0].replace(/-worker$/, "")] = built.outputFiles[0].text;
-  }
-  const withWorkers = {
-    name: "with-workers",
-    setup(setup) {
-      setup.onLoad({ filter: /[\\/]src[\\/]data[\\/]worker-texts\.ts$/ }, () => ({ contents: `export const WORKER_TEXTS = ${JSON.stringify(texts)};`, loader: "js" }));
-    },
-  };
-  const result = await build({ ...OPTIONS, entryPoints: ["src/file.ts"], format: "iife", outdir: "out", define: { "import.meta.url": '""' }, plugins: [withWorkers] });
-  const text = result.outputFiles.find((file) => file.path.endsWith(".js")).text;
-  // It becomes the content of a script element, which these would end or change.
-  if (/<\/script|<!--/i.test(text)) throw new Error("the script cannot be part of a page");
-  return Buffer.from(text);
-}
-
 function named(paths) {
   return Object.fromEntries(paths.map((path) => [path.split("/").at(-1).replace(/\.(worker\.)?tsx?$/, (end) => (end.startsWith(".worker") ? "-worker" : "")), `src/${path}`]));
 }
@@ -142,6 +122,26 @@ function firstRoute(outputs) {
   add("app.js");
   add("home.js");
   return [...wanted].sort();
+}
+
+/** Pages and workers in one script. The texts of workers are inside, because a page from a disk can load no other file. */
+async function oneFile() {
+  const texts = {};
+  for (const path of files.filter((name) => name.endsWith(".worker.ts"))) {
+    const built = await build({ ...OPTIONS, entryPoints: [`src/${path}`], format: "iife" });
+    texts[Object.keys(named([path]))[0].replace(/-worker$/, "")] = built.outputFiles[0].text;
+  }
+  const withWorkers = {
+    name: "with-workers",
+    setup(setup) {
+      setup.onLoad({ filter: /[\\/]src[\\/]data[\\/]worker-texts\.ts$/ }, () => ({ contents: `export const WORKER_TEXTS = ${JSON.stringify(texts)};`, loader: "js" }));
+    },
+  };
+  const result = await build({ ...OPTIONS, entryPoints: ["src/file.ts"], format: "iife", outdir: "out", define: { "import.meta.url": '""' }, plugins: [withWorkers] });
+  const text = result.outputFiles.find((file) => file.path.endsWith(".js")).text;
+  // It becomes the content of a script element, which these would end or change.
+  if (/<\/script|<!--/i.test(text)) throw new Error("the script cannot be part of a page");
+  return Buffer.from(text);
 }
 
 /** As tests/architecture/test_ui_build.py computes it. */
