@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 MESSAGE = "503 Service Unavailable from api.example.com"
+BROKEN = 3  # an instance that fails in the last run of my_etl
 NAMES = ("Home", "Runs", "Workflows", "Schedules", "System")
 
 
@@ -96,7 +97,8 @@ def test_a_failed_task_has_its_message_and_its_log(address: str, open_page: Open
     run = failed_run(page)
     page.goto(page.url.partition("#")[0] + run)
     page.get_by_text(MESSAGE).first.wait_for()
-    page.locator("a[href*='/tasks/load/']", has_text="load[").first.click()
+    page.goto(f"{page.url.partition('#')[0]}{run}/tasks/load/{BROKEN}/1")
+    page.get_by_text(f"{MESSAGE}, part {BROKEN}").first.wait_for()
     page.get_by_text("ERROR 503 after 30.0s").first.wait_for()
 
 
