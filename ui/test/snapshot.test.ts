@@ -31,7 +31,10 @@ const DOCUMENTS: Record<string, unknown> = {
     "/runs/{run}/tasks": TASKS,
     "/runs/{run}/attempts": { attempts: [{ task: "load", index: 7, attempt: 1 }, { task: "extract", index: null, attempt: 1 }], cursor: null },
     "/runs/{run}/why task=load[7]": { sentences: ["503"] },
+    "/runs/{run}/diff/{other} other=9a1c000000": { a: "later" },
+    "/runs/{run}/diff/{other} from=9a1c000000": { a: "earlier" },
   },
+  "run/9a1c000000.json": {},
   "log/7f3k000000/load.7.1.txt": "one\nGET 503\nthree é\nget 503",
 };
 
@@ -85,6 +88,13 @@ test("what was not exported is a problem that says so", async () => {
   await assert.rejects(source.get("/workflows/{name}", { name: "constructor" }), isMissing);
   await assert.rejects(source.bytes(LOG_PATH, { ...LOG, number: 2 }, 0), isMissing);
   await assert.rejects(source.act("POST /runs/{run}/retry"), (error) => error instanceof Problem);
+});
+
+test("two runs are compared in both directions", async () => {
+  const source = snapshot();
+  assert.deepEqual(await source.get("/runs/{run}/diff/{other}", { run: "7f3k", other: "9a1c" }), { a: "later" });
+  assert.deepEqual(await source.get("/runs/{run}/diff/{other}", { run: "9a1c", other: "7f3k" }), { a: "earlier" });
+  await assert.rejects(source.get("/runs/{run}/diff/{other}", { run: "9a1c", other: "9a1c" }), (error) => error instanceof Problem);
 });
 
 test("a log has ranges, lines and hits", async () => {

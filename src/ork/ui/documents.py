@@ -19,7 +19,7 @@ VERSIONS_OF_EACH = 20
 _CALENDAR = timedelta(days=35)
 _HOME = timedelta(days=7)
 _FINAL = ("success", "failed", "cancelled")
-_SINGLE = ("status", "limits", "schedulers", "controls", "quarantine", "approvals")
+_SINGLE = ("status", "limits", "schedulers", "controls", "quarantine", "approvals", "installation")
 
 
 class Choice(NamedTuple):

@@ -92,12 +92,15 @@ async def _output(reads: Reads, run: str, row: dict[str, Any]) -> dict[str, Any]
 
 
 async def _difference(reads: Reads, run: str, previous: dict[str, Any] | None) -> dict[str, Any]:
-    """From the last success before this run."""
+    """From the last success before this run, and the other way round."""
     other = previous and previous["run"] and previous["run"]["id"]
     if not other:
         return {}
-    found = await reads.get("runs", run, "diff", other)
-    return {f"{_RUN}/diff/{{other}} other={other}": found}
+    path = f"{_RUN}/diff/{{other}}"
+    return {
+        f"{path} other={other}": await reads.get("runs", run, "diff", other),
+        f"{path} from={other}": await reads.get("runs", other, "diff", run),
+    }
 
 
 def _whole_lines(data: bytes, size: int) -> bytes:

@@ -27,6 +27,7 @@ type Answers = Record<string, unknown>;
 
 const FORMAT = 1;
 const LOG = "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log";
+const DIFFERENCE = "/runs/{run}/diff/{other}";
 const HITS_OF_EACH = 3;
 /** Parameters that only choose a part of an answer. The whole is in the snapshot, and it is cut here. */
 const CUTTING = new Set(["limit", "cursor", "since", "next", "runs", "preview", "from", "to", "counts", "follow"]);
@@ -87,6 +88,7 @@ export class SnapshotSource implements Source {
     if (path === `${LOG}/lines`) return indexLines(await this.#log(LOG, given), number(given["every"], 1000));
     if (path === `${LOG}/search`) return searchLog(await this.#log(LOG, given), text(given["q"]), given["ignore_case"] === true, number(given["limit"], 500));
     if (path === "/runs/{run}/logs/search") return this.#searchLogs(given);
+    if (path === DIFFERENCE) return this.#difference(text(given["run"]), text(given["other"]));
     const { document, rest } = this.#place(path, given);
     const answers = (await this.#read(document, path)) as Answers;
     const answer = answers[keyOf(path, rest)];
@@ -154,6 +156,15 @@ export class SnapshotSource implements Source {
       if (found.total) logs.push({ task: each.task, index: each.index, attempt: each.attempt, ...found });
     }
     return { logs, searched: there.length, total: logs.reduce((sum, each) => sum + each.total, 0), cursor: null };
+  }
+
+  /** Both directions are in the document of the later run. */
+  async #difference(run: string, other: string): Promise<unknown> {
+    const [a, b] = [this.#id(run), this.#id(other)];
+    const [own, theirs] = await Promise.all([a, b].map((id) => this.#read(`run/${id}.json`, DIFFERENCE) as Promise<Answers>));
+    const found = own?.[`${DIFFERENCE} other=${b}`] ?? theirs?.[`${DIFFERENCE} from=${a}`];
+    if (!found) throw this.#missing("This comparison");
+    return found;
   }
 
   #missing(subject: string): Problem {
@@ -246,7 +257,6 @@ function byDuration(isLongestFirst: boolean): (a: ListedRun, b: ListedRun) => nu
 
 /** What is missing, in words, for a message. */
 function what(path: string, rest: Query): string {
-  if (path.includes("/diff/")) return "This comparison";
   if (path.endsWith("/output")) return "This output";
   if (path.startsWith("/runs/{run}")) return rest["task"] ? `Task ${String(rest["task"])}` : "This part of the run";
   if (path.startsWith("/workflows/{name}")) return "This part of the workflow";
