@@ -10,6 +10,19 @@ import { build } from "esbuild";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const SOURCES = join(HERE, "src");
 const TARGET = resolve(process.argv[2] ?? join(HERE, "..", "src", "ork", "ui", "static"));
+/** All pages as one classic script, for `ork ui export FILE.html`. It is not served, and no page loads it. */
+const ONE_FILE = "snapshot.js";
+const OPTIONS = {
+  absWorkingDir: HERE,
+  bundle: true,
+  minify: true,
+  target: ["chrome123", "firefox121", "safari17.5"],
+  charset: "utf8",
+  legalComments: "none",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  write: false,
+};
 const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core"];
 
 /** Pages and dialogs all import the same base, so that esbuild puts it into one shared file instead of one for each set of pages. */
@@ -29,6 +42,7 @@ const files = (await readdir(SOURCES, { recursive: true, withFileTypes: true }))
   .sort();
 
 const outputs = await bundle();
+outputs.set(ONE_FILE, await oneFile());
 for (const name of ["index.html", "theme.js", "icon.svg"]) outputs.set(name, await readFile(join(SOURCES, "static", name)));
 const manifest = await describe(outputs);
 await rm(TARGET, { recursive: true, force: true });
@@ -40,25 +54,17 @@ report(manifest);
 /** Every page, worker and stylesheet; code that several of them use is in shared files. */
 async function bundle() {
   const result = await build({
-    absWorkingDir: HERE,
+    ...OPTIONS,
     entryPoints: {
       app: "src/main.tsx",
       ...named(files.filter((name) => /^(pages|dialogs)\/[\w-]+\.tsx$/.test(name))),
       ...named(files.filter((name) => name.endsWith(".worker.ts"))),
     },
-    bundle: true,
     splitting: true,
     format: "esm",
-    minify: true,
-    target: ["chrome123", "firefox121", "safari17.5"],
-    charset: "utf8",
-    legalComments: "none",
-    jsx: "automatic",
-    jsxImportSource: "preact",
     entryNames: "[name]",
     chunkNames: "chunk-[hash]",
     outdir: "out",
-    write: false,
     metafile: true,
     plugins: [shareBaseOfPages],
   });
@@ -119,6 +125,26 @@ function firstRoute(outputs) {
   return [...wanted].sort();
 }
 
+/** Pages and workers in one script. The texts of workers are inside, because a page from a disk can load no other file. */
+async function oneFile() {
+  const texts = {};
+  for (const path of files.filter((name) => name.endsWith(".worker.ts"))) {
+    const built = await build({ ...OPTIONS, entryPoints: [`src/${path}`], format: "iife" });
+    texts[Object.keys(named([path]))[0].replace(/-worker$/, "")] = built.outputFiles[0].text;
+  }
+  const withWorkers = {
+    name: "with-workers",
+    setup(setup) {
+      setup.onLoad({ filter: /[\\/]src[\\/]data[\\/]worker-texts\.ts$/ }, () => ({ contents: `export const WORKER_TEXTS = ${JSON.stringify(texts)};`, loader: "js" }));
+    },
+  };
+  const result = await build({ ...OPTIONS, entryPoints: ["src/file.ts"], format: "iife", outdir: "out", define: { "import.meta.url": '""' }, plugins: [withWorkers] });
+  const text = result.outputFiles.find((file) => file.path.endsWith(".js")).text;
+  // It becomes the content of a script element, which these would end or change.
+  if (/<\/script|<!--/i.test(text)) throw new Error("the script cannot be part of a page");
+  return Buffer.from(text);
+}
+
 /** As tests/architecture/test_ui_build.py computes it. */
 async function hashOfSources() {
   const hash = createHash("sha256");
@@ -141,7 +167,7 @@ function sha256(bytes) {
 
 function report({ build, outputs, first }) {
   const sum = (names) => names.reduce((total, name) => total + outputs[name].gz, 0);
-  const scripts = Object.keys(outputs).filter((name) => name.endsWith(".js"));
+  const scripts = Object.keys(outputs).filter((name) => name.endsWith(".js") && name !== ONE_FILE);
   const kb = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;
-  console.log(`build ${build}: first page ${kb(sum(first))}, all scripts ${kb(sum(scripts))}, styles ${kb(outputs["app.css"].gz)} (gz)`);
+  console.log(`build ${build}: first page ${kb(sum(first))}, all scripts ${kb(sum(scripts))}, styles ${kb(outputs["app.css"].gz)}, one file ${kb(outputs[ONE_FILE].gz)} (gz)`);
 }

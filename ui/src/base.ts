@@ -10,6 +10,7 @@ import "./router.ts";
 import "./shortcuts.ts";
 import "./theme.ts";
 import "./words.ts";
+import "./data/documents.ts";
 import "./data/problem.ts";
 import "./data/read.ts";
 import "./data/session.ts";

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 
 let difference = 0;
+let stopped: number | null = null;
 
 /** Milliseconds since 1970 by the server's clock. */
 export const now = signal(Date.now());
@@ -15,8 +16,14 @@ export function setServerTime(time: string | undefined): void {
   tick();
 }
 
+/** For a snapshot: times are relative to when it was made. */
+export function stopClockAt(time: string): void {
+  stopped = Date.parse(time);
+  tick();
+}
+
 export function serverNow(): number {
-  return Date.now() + difference;
+  return stopped ?? Date.now() + difference;
 }
 
 export function startClock(): void {

@@ -23,14 +23,13 @@ import { Shell } from "./shell.tsx";
 import { startShortcuts } from "./shortcuts.ts";
 import { startTheme } from "./theme.ts";
 
-const started = startSession();
+void startSession();
 startRouter();
 startClock();
 startTheme();
 startShortcuts();
 const isSignedIn = computed(() => Boolean(session.value) && !isSignedOut.value);
-// A stream belongs to a session: signing in again starts a new one.
-effect(() => (isSignedIn.value ? untracked(() => startStream(source)) : undefined));
+// A stream belongs to a session: signing in again starts a new one. A snapshot does not change.
+effect(() => (isSignedIn.value && source.canAct ? untracked(() => startStream(source)) : undefined));
 const root = document.getElementById("app");
 if (root) render(<Shell />, root);
-await started;

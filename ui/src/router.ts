@@ -1,6 +1,7 @@
 /** Addresses below `/ui/`. All state of a page is in its address, so that a link shows the same to another person. */
 
 import { computed, signal } from "@preact/signals";
+import { snapshotKind } from "./data/documents.ts";
 
 export interface Route {
   /** `runs/:id`; an empty text is the home page. */
@@ -13,7 +14,7 @@ export interface Match {
   params: Readonly<Record<string, string>>;
 }
 
-/** Where pages are: below a path of the server, or after `#` of one file. */
+/** Where pages are: below a path of the server, or after `#` of a snapshot, whose one page is a file. */
 export interface Base {
   prefix: string;
   isFile: boolean;
@@ -70,7 +71,8 @@ export type QueryChanges = Record<string, string | number | readonly string[] | 
 /** The part of an address below the base, or null if it is elsewhere. */
 export function below(base: Base, url: URL): { path: string; search: string } | null {
   if (base.isFile) {
-    const [path = "", search = ""] = url.hash.replace(/^#\/?/, "").split("?");
+    const [address = ""] = url.hash.replace(/^#\/?/, "").split("#");
+    const [path = "", search = ""] = address.split("?");
     return { path, search: search ? `?${search}` : "" };
   }
   if (`${url.pathname}/` === base.prefix) return { path: "", search: url.search };
@@ -78,12 +80,17 @@ export function below(base: Base, url: URL): { path: string; search: string } | 
   return { path: url.pathname.slice(base.prefix.length), search: url.search };
 }
 
+/** The fragment of a page: in a snapshot what follows a second `#`, `#/runs/7f3k#L212`. */
+export function fragment(base: Base, hash: string): string {
+  return base.isFile ? hash.slice(1).split("#").slice(1).join("#") : hash.slice(1);
+}
+
 export function hrefBelow(base: Base, to: string): string {
   return base.isFile ? `#/${to}` : `${base.prefix}${to}`;
 }
 
 export const base: Base =
-  typeof location !== "undefined" && location.protocol === "file:"
+  snapshotKind !== undefined
     ? { prefix: "", isFile: true }
     : { prefix: "/ui/", isFile: false };
 
@@ -93,7 +100,7 @@ const address = signal(currentAddress());
 export const currentPath = computed(() => address.value.path);
 export const currentQuery = computed(() => new URLSearchParams(address.value.search));
 /** The fragment without `#`: `L212-L219` on the log page. */
-export const currentHash = signal(typeof location === "undefined" ? "" : location.hash.slice(1));
+export const currentHash = signal(typeof location === "undefined" ? "" : fragment(base, location.hash));
 
 /** An address for `<a href>`: `href("runs/7f3k?view=graph")`. */
 export function href(to: string): string {
@@ -111,7 +118,7 @@ export function go(to: string, { replace = false } = {}): void {
 /** Changes keys of the query of this page. Filters and sorting replace the address; opening something adds a step. */
 export function setQuery(changes: QueryChanges, { push = false } = {}): void {
   const to = `${currentPath.value}${changedQuery(currentQuery.value, changes)}`;
-  const hash = base.isFile ? "" : location.hash;
+  const hash = currentHash.value && `#${currentHash.value}`;
   if (push) history.pushState(null, "", href(to) + hash);
   else history.replaceState(null, "", href(to) + hash);
   refresh();
@@ -119,8 +126,7 @@ export function setQuery(changes: QueryChanges, { push = false } = {}): void {
 
 /** Changes the fragment of this page without a step in the history. */
 export function setHash(hash: string): void {
-  if (base.isFile) return;
-  history.replaceState(null, "", `${location.pathname}${location.search}${hash ? `#${hash}` : ""}`);
+  history.replaceState(null, "", `${href(currentPath.value + address.value.search)}${hash ? `#${hash}` : ""}`);
   refresh();
 }
 
@@ -139,7 +145,7 @@ export function startRouter(): void {
 
 function refresh(): void {
   const next = currentAddress();
-  currentHash.value = location.hash.slice(1);
+  currentHash.value = fragment(base, location.hash);
   if (next.path !== address.value.path || next.search !== address.value.search) address.value = next;
 }
 
@@ -153,11 +159,11 @@ function onClick(event: MouseEvent): void {
   const anchor = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;
   if (!anchor || anchor.target || anchor.hasAttribute("download")) return;
   const url = new URL(anchor.href);
-  if (url.origin !== location.origin || base.isFile) return;
+  if (url.origin !== location.origin || (base.isFile && (url.pathname !== location.pathname || !url.hash.startsWith("#/")))) return;
   const inside = below(base, url);
   if (!inside || inside.path.startsWith("assets/")) return;
   event.preventDefault();
   history.pushState(null, "", url.href);
   refresh();
-  if (!url.hash) scrollTo(0, 0);
+  if (!fragment(base, url.hash)) scrollTo(0, 0);
 }

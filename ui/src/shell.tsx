@@ -6,7 +6,7 @@ import { now } from "./clock.ts";
 import { paletteActions } from "./commands.ts";
 import { installation, isOutdated, isSignedOut, session, sessionProblem, signOut, source, startSession } from "./data/session.ts";
 import { streamState } from "./data/stream.ts";
-import { LOADERS, NAVIGATION, type PageProps, ROUTES } from "./pages.ts";
+import { LOADERS, NAVIGATION, type NavigationEntry, type PageProps, ROUTES } from "./pages.ts";
 import { Dialog, openDialog, showDialog } from "./parts/dialog.tsx";
 import { Empty } from "./parts/empty.tsx";
 import { Icon, Mark } from "./parts/icons.tsx";
@@ -63,7 +63,7 @@ function Header(): JSX.Element {
       <div class="header-end">
         <span class="installation" title="The installation">{installation.value}</span>
         <time class="clock number" title={utc(now.value)}>{utc(now.value).slice(11, 16)} UTC</time>
-        {user && <details class="menu">
+        {user && source.canAct && <details class="menu">
           <summary title="Who is signed in"><span class="avatar" aria-hidden="true">{user.name.slice(0, 1).toUpperCase()}</span><span class="user">{user.name} <span class="dim">({user.role})</span></span></summary>
           <div class="menu-body">
             <p><b>{user.name}</b>, role {user.role}<br /><span class="dim">{user.until && <>Signed in until {utc(user.until).slice(11, 16)} UTC · </>}Ork {user.version}</span></p>
@@ -81,7 +81,7 @@ function Navigation(): JSX.Element {
   const [first = ""] = currentPath.value.split("/");
   return (
     <nav class="navigation" aria-label="Pages">
-      {NAVIGATION.map((entry) => (
+      {NAVIGATION.filter(isThere).map((entry) => (
         <a key={entry.to} href={href(entry.to)} aria-current={first === entry.to ? "page" : undefined} title={`${entry.label} (g ${entry.key})`}>
           <Icon name={entry.icon} />
           <span>{entry.label}</span>
@@ -92,11 +92,16 @@ function Navigation(): JSX.Element {
   );
 }
 
+/** A snapshot has no tokens and no audit. */
+function isThere(entry: NavigationEntry): boolean {
+  return source.canAct || entry.to !== "access";
+}
+
 function Banners(): JSX.Element {
   return (
     <>
       {isOutdated.value && <div class="banner" role="status"><span>The server is newer than this page.</span><button type="button" class="button small" onClick={() => location.reload()}>Reload</button></div>}
-      {source.asOf !== null && <div class="banner" role="status">As of {utc(source.asOf)}, read only.</div>}
+      {source.asOf !== null && <div class="banner" role="status"><span>As of {utc(source.asOf)}, read only.</span></div>}
     </>
   );
 }

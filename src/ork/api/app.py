@@ -60,6 +60,19 @@ def create_app(
 ) -> RequestGuard:
     """The API of one store. It accepts loopback host names and those in `allowed_hosts`. `platform` verifies identity
     tokens of the alarm's calls."""
+    return RequestGuard(
+        Compression(application(api)),
+        RouteTable(all_routes()),
+        api.store,
+        origins=Origins(allowed_hosts),
+        proxies=TrustedProxies(trusted_proxies),
+        hook_secret=lambda name: api.secret(secret_name(name)),
+        platform=platform,
+    )
+
+
+def application(api: Api) -> FastAPI:
+    """All routes, without the guard: the caller of each request must be in its scope."""
     app = FastAPI(
         title="Ork",
         version=__version__,
@@ -73,15 +86,7 @@ def create_app(
     app.state.routes = tuple(all_routes())
     app.router.routes.extend(_router().routes)
     _handle_errors(app)
-    return RequestGuard(
-        Compression(app),
-        RouteTable(all_routes()),
-        api.store,
-        origins=Origins(allowed_hosts),
-        proxies=TrustedProxies(trusted_proxies),
-        hook_secret=lambda name: api.secret(secret_name(name)),
-        platform=platform,
-    )
+    return app
 
 
 def all_routes() -> list[Route]:

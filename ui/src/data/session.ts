@@ -1,11 +1,14 @@
-/** Who is signed in. The session has two halves: a cookie that pages cannot read, and a header value that they keep. */
+/** Who is signed in. The session has two halves: a cookie that pages cannot read, and a header value that they keep.
+ * Pages of a snapshot have no session; their user is a viewer. */
 
 import { batch, computed, signal } from "@preact/signals";
 import { API, HttpSource, SESSION_HEADER } from "./http.ts";
 import { asProblem, disconnected, Problem, problemOf } from "./problem.ts";
+import { openDocuments, snapshotKind } from "./documents.ts";
 import type { Source } from "./source.ts";
 import { keep, kept } from "./storage.ts";
-import { setServerTime } from "../clock.ts";
+import { setServerTime, stopClockAt } from "../clock.ts";
+import { currentPath, go } from "../router.ts";
 
 export type Role = "viewer" | "operator" | "admin" | "scheduler";
 
@@ -44,7 +47,8 @@ export const isSignedOut = signal(false);
 /** The server's version is not the one that this page came from. */
 export const isOutdated = signal(false);
 
-export const source: Source = new HttpSource({
+/** The server; a snapshot, once `startSession` has opened it. */
+export let source: Source = new HttpSource({
   half: () => kept(HALF_KEY),
   onSignedOut: () => {
     isSignedOut.value = true;
@@ -60,6 +64,7 @@ export const installation = computed(() => session.value?.installation ?? (typeo
 
 /** Takes a ticket from the address, if there is one, and asks who is signed in. */
 export async function startSession(): Promise<void> {
+  if (snapshotKind) return startSnapshot();
   const ticket = takeTicket();
   try {
     if (ticket) await exchange({ [TICKET_FIELD]: ticket });
@@ -72,6 +77,21 @@ export async function startSession(): Promise<void> {
   addEventListener("storage", (event) => {
     if (event.key === `ork.${HALF_KEY}`) void refreshSession().catch(() => undefined);
   });
+}
+
+/** Reads from the snapshot that these pages were exported with. Its clock stands still. */
+async function startSnapshot(): Promise<void> {
+  try {
+    const { openSnapshot } = await import("./snapshot.ts");
+    const opened = await openSnapshot(await openDocuments());
+    const { version, as_of, installation, start } = opened.manifest;
+    source = opened;
+    stopClockAt(as_of);
+    if (start && currentPath.value === "") go(start, { replace: true });
+    session.value = { name: "snapshot", role: "viewer", until: null, version, time: as_of, may: [], installation: installation ?? "" };
+  } catch (error) {
+    sessionProblem.value = asProblem(error);
+  }
 }
 
 /** Signs in with a token, which is sent once and not kept. */

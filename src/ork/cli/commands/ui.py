@@ -1,4 +1,4 @@
-"""`ork ui`: opens the web UI in a browser, signed in."""
+"""`ork ui`: opens the web UI in a browser, signed in, or exports it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.commands.ui_export import export_command
 from ork.cli.session import current_settings, run_service, store_options
 from ork.errors import NotFoundError, OrkError, RefusedError, StoreUnavailableError
 from ork.terminal import has_windows
@@ -20,7 +21,7 @@ DEFAULT_PORT = 8700
 CONNECT_SECONDS = 5.0
 
 
-@click.command(name="ui")
+@click.group(name="ui", invoke_without_command=True)
 @click.option("--no-browser", is_flag=True, help="Print the address instead; it works once, for a minute.")
 @click.option(
     "--port",
@@ -30,21 +31,28 @@ CONNECT_SECONDS = 5.0
     help="The port of the server on this machine.",
 )
 @store_options
-def ui_command(no_browser: bool, port: int) -> None:
-    """Open the web UI in a browser, signed in with your token.
+@click.pass_context
+def ui_command(context: click.Context, no_browser: bool, port: int) -> None:
+    """Open the web UI in a browser, signed in with your token, or write its pages to a file or folder (export).
 
     Uses the server on this machine, or the one of --server. If none runs here, it starts one like `ork serve`, until
     Ctrl-C.
 
     \b
     Example:  ork ui
+              ork ui export status.html
     """
+    if context.invoked_subcommand is not None:
+        return
     settings = current_settings()
     url = settings.server or f"http://{HOST}:{port}"
     if settings.server is not None or _is_in_use(port):
         _open_page(url, settings, no_browser)
     else:
         _serve(settings, port, no_browser)
+
+
+ui_command.add_command(export_command)
 
 
 def _is_in_use(port: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ork.errors import ObjectsError
-from ork.objects.buckets.bucket import Listed
+from ork.objects.buckets.bucket import BYTES, Listed
 from ork.objects.buckets.environment import variables
 from ork.objects.buckets.requests import Request, Service, escaped, fetch
 from ork.objects.buckets.rest import RestBucket, each_of
@@ -64,8 +64,8 @@ class AzureBucket(RestBucket):
     def _delete(self, key: str) -> None:
         self._is_there(self._service.ask(Request("DELETE", self._path(key))), f"delete {key}")
 
-    def _write(self, key: str, data: bytes, *, if_absent: bool) -> Answer:
-        headers = {"Content-Type": "application/octet-stream", "x-ms-blob-type": "BlockBlob"}
+    def _write(self, key: str, data: bytes, content_type: str = BYTES, *, if_absent: bool) -> Answer:
+        headers = {"Content-Type": content_type, "x-ms-blob-type": "BlockBlob"}
         if if_absent:
             headers["If-None-Match"] = "*"
         return self._service.ask(Request("PUT", self._path(key), None, headers, data))

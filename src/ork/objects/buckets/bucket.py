@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 TYPE_CHECKING = False
+BYTES = "application/octet-stream"
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NamedTuple, Protocol
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         ObjectsError: not now, or not without a person; its hint says which. A bucket that does not exist is an ObjectsError,
         too."""
 
-        def put(self, key: str, data: bytes) -> None: ...
+        def put(self, key: str, data: bytes, content_type: str = BYTES) -> None: ...
 
         def put_if_absent(self, key: str, data: bytes) -> bool:
             """One conditional request. False if the object exists, also if an answer was lost and this call created it."""

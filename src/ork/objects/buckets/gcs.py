@@ -6,7 +6,7 @@ import os
 import time
 
 from ork.errors import ObjectsError
-from ork.objects.buckets.bucket import Listed
+from ork.objects.buckets.bucket import BYTES, Listed
 from ork.objects.buckets.environment import variables
 from ork.objects.buckets.requests import Request, Service, escaped, fetch
 from ork.objects.buckets.rest import RestBucket, each_of
@@ -58,11 +58,11 @@ class GcsBucket(RestBucket):
     def _delete(self, key: str) -> None:
         self._is_there(self._service.ask(Request("DELETE", self._path(key))), f"delete {key}")
 
-    def _write(self, key: str, data: bytes, *, if_absent: bool) -> Answer:
+    def _write(self, key: str, data: bytes, content_type: str = BYTES, *, if_absent: bool) -> Answer:
         query = {"uploadType": "media", "name": key, "fields": "generation"}
         if if_absent:
             query["ifGenerationMatch"] = "0"
-        headers = {"Content-Type": "application/octet-stream"}
+        headers = {"Content-Type": content_type}
         return self._service.ask(Request("POST", self._uploads, query, headers, data))
 
     def _path(self, key: str) -> str:

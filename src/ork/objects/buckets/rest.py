@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from ork.errors import ObjectsError
+from ork.objects.buckets.bucket import BYTES
 from ork.objects.buckets.requests import Request
 
 TYPE_CHECKING = False
@@ -29,15 +30,15 @@ class RestBucket(ABC):
         ...
 
     @abstractmethod
-    def _write(self, key: str, data: bytes, *, if_absent: bool) -> Answer: ...
+    def _write(self, key: str, data: bytes, content_type: str = BYTES, *, if_absent: bool) -> Answer: ...
 
     @abstractmethod
     def _error_code(self, answer: Answer) -> str:
         """The service's own name of an error."""
         ...
 
-    def put(self, key: str, data: bytes) -> None:
-        self._check(self._write(key, data, if_absent=False), f"write {key}")
+    def put(self, key: str, data: bytes, content_type: str = BYTES) -> None:
+        self._check(self._write(key, data, content_type, if_absent=False), f"write {key}")
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         answer = self._write(key, data, if_absent=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.objects.buckets.bucket import Listed
+from ork.objects.buckets.bucket import BYTES, Listed
 from ork.objects.buckets.requests import Request, Service, escaped
 from ork.objects.buckets.rest import RestBucket
 from ork.objects.buckets.s3_signing import Signature
@@ -65,8 +65,8 @@ class S3Bucket(RestBucket):
             answer.body = f"<Error><Code>{escape(refused)}</Code></Error>".encode()
             self._check(answer, "delete objects")
 
-    def _write(self, key: str, data: bytes, *, if_absent: bool) -> Answer:
-        headers = {"Content-Type": "application/octet-stream"}
+    def _write(self, key: str, data: bytes, content_type: str = BYTES, *, if_absent: bool) -> Answer:
+        headers = {"Content-Type": content_type}
         if if_absent:
             headers["If-None-Match"] = "*"
         return self._service.ask(Request("PUT", self._path(key), None, headers, data))

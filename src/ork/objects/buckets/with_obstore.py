@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects.buckets.bucket import Listed
+from ork.objects.buckets.bucket import BYTES, Listed
 from ork.objects.buckets.environment import variables
 from ork.objects.buckets.requests import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, REQUEST_SECONDS, RETRY_SECONDS
 from ork.objects.buckets.rest import refusal
@@ -37,8 +37,9 @@ class ObstoreBucket:
         self.name = address.bucket
         self._store = _store_of(address)
 
-    def put(self, key: str, data: bytes) -> None:
-        self._try(f"write {key}", lambda: self._obstore.put(self._store, key, data))
+    def put(self, key: str, data: bytes, content_type: str = BYTES) -> None:
+        attributes = {"Content-Type": content_type}
+        self._try(f"write {key}", lambda: self._obstore.put(self._store, key, data, attributes=attributes))
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         def create() -> bool:

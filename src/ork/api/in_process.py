@@ -1,0 +1,93 @@
+"""Answers reads of the API in this process, with the rights of a viewer: without a socket, a server or a token."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from starlette.types import Message
+
+from ork.api.app import all_routes, application
+from ork.api.context import Api, Caller
+from ork.api.routing import PREFIX, RouteTable
+from ork.model.access import Role
+
+VIEWER = Caller("export", Role.VIEWER)
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class InProcessReads:
+    """GET requests to the routes that a viewer may use. Any other is answered 404."""
+
+    def __init__(self, api: Api) -> None:
+        self._app = application(api)
+        self._table = RouteTable(all_routes())
+
+    async def get(
+        self, path: tuple[object, ...], query: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> Answer:
+        whole = PREFIX + "".join(f"/{part}" for part in path)
+        route = self._table.match("GET", whole).route
+        if route is None or route.role is not Role.VIEWER:
+            return Answer(404, {}, b"")
+        received = _Received()
+        await self._app(_scope(whole, query, headers or {}), _one_request(), received)
+        return received.answer()
+
+
+class _Received:
+    """The messages of a response."""
+
+    def __init__(self) -> None:
+        self._start: Message = {"status": 500, "headers": ()}
+        self._parts: list[bytes] = []
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+        else:
+            self._parts.append(message.get("body", b""))
+
+    def answer(self) -> Answer:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._start["headers"]}
+        return Answer(self._start["status"], headers, b"".join(self._parts))
+
+
+def _scope(path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    given = {name: value for name, value in query.items() if value is not None}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": quote(path, safe="/").encode(),
+        "root_path": "",
+        "query_string": urlencode(given, doseq=True).encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "client": None,
+        "server": None,
+        "state": {},
+        "ork.caller": VIEWER,
+    }
+
+
+def _one_request() -> Any:
+    """The client sends an empty body, and stays."""
+    sent = False
+
+    async def receive() -> Message:
+        nonlocal sent
+        if sent:
+            await asyncio.Event().wait()
+        sent = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return receive

@@ -1,0 +1,83 @@
+"""The reads of the web pages without a browser: from the API in this process, or from a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ork.errors import NotFoundError, RefusedError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from ork.api.client.connection import Server
+    from ork.api.in_process import InProcessReads
+    from ork.app.installation import Installation
+
+_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+
+
+def page_reads(installation: Installation) -> LocalReads | ServerReads:
+    from ork.app.installation import RemoteInstallation
+
+    if isinstance(installation, RemoteInstallation):
+        return ServerReads(installation.server)
+    from ork.api.in_process import InProcessReads
+    from ork.app.http_api import http_api
+
+    return LocalReads(InProcessReads(http_api(installation, None)))
+
+
+class LocalReads:
+    """With the rights of a viewer."""
+
+    def __init__(self, api: InProcessReads) -> None:
+        self._api = api
+
+    async def get(self, *path: object, **query: Any) -> Any:
+        """The answer; None if there is nothing at this path, or the state does not allow the read."""
+        found = await self._api.get(path, query)
+        if found.status >= 500:
+            raise StoreError(f"cannot read /{'/'.join(map(str, path))}: {found.body[:500].decode('utf-8', 'replace')}")
+        return json.loads(found.body) if found.status < 400 else None
+
+    async def log_end(self, *path: object, most: int) -> tuple[bytes, int] | None:
+        """The last bytes of a log, and the size of the whole; None if there is none."""
+        found = await self._api.get(path, {}, {"Range": f"bytes=-{most}"})
+        return _log_end(found.status, found.headers, found.body)
+
+
+class ServerReads:
+    """With the rights of the user's token."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def get(self, *path: object, **query: Any) -> Any:
+        """The answer; None if there is nothing at this path, or the state does not allow the read."""
+        try:
+            return await asyncio.to_thread(lambda: self._server.get(*path, **query))
+        except (NotFoundError, UsageError):
+            return None
+        except RefusedError as error:
+            if error.code == RefusedError.code:
+                return None
+            raise
+
+    async def log_end(self, *path: object, most: int) -> tuple[bytes, int] | None:
+        """The last bytes of a log, and the size of the whole; None if there is none."""
+        try:
+            found = await asyncio.to_thread(self._server.call, "GET", path, {}, None, {"Range": f"bytes=-{most}"})
+        except (NotFoundError, UsageError):
+            return None
+        return _log_end(found.status_code, dict(found.headers), found.content)
+
+
+def _log_end(status: int, headers: dict[str, str], body: bytes) -> tuple[bytes, int] | None:
+    """An empty log has no range."""
+    if status >= 400 and status != 416:
+        return None
+    said = _RANGE.fullmatch({name.lower(): value for name, value in headers.items()}.get("content-range", ""))
+    if status == 416:
+        body = b""
+    return body, int(said[1]) if said else len(body)
