@@ -3,3 +3,5 @@ try {
   const theme = localStorage.getItem("ork.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {}
+// An exported folder opened from a disk cannot load its scripts, and says so.
+if (location.protocol === "file:") document.documentElement.dataset.fromDisk = "";
