@@ -108,7 +108,7 @@ function Head({ found, attempt }: { found: FoundTask; attempt: number | undefine
     <Facts of={[
       ["Ran", <Took start={start} end={end} />],
       ...(shown ? [["Waited", <Took start={shown.dispatched_at} end={shown.started_at} />] as const] : []),
-      ["Ended", <Ago at={end} />],
+      ...(end ? [["Ended", <Ago at={end} />] as const] : []),
     ]} />
   );
 }

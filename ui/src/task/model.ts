@@ -104,6 +104,8 @@ export function taskHref({ run, task, index }: TaskId, attempt = 0): string {
   return href(path("runs", run, "tasks", task, index ?? 0, attempt));
 }
 
+/** Shows the log; before there is one, why there is none. */
 export function logCommand(id: TaskId, attempt?: number, isLast = true): string {
-  return `ork logs ${shortId(id.run)} ${argument(target(id))}${attempt !== undefined && !isLast ? ` --attempt ${attempt}` : ""}`;
+  if (attempt === undefined) return `ork why ${shortId(id.run)} ${argument(target(id))}`;
+  return `ork logs ${shortId(id.run)} ${argument(target(id))}${!isLast ? ` --attempt ${attempt}` : ""}`;
 }
