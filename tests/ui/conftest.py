@@ -113,8 +113,9 @@ def live_server(seeded_folder: Path, tmp_path: Path) -> Iterator[UiServer]:
     running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for the whole session: while it is open, Playwright runs an event loop in this thread, which other tests would meet."""
     api = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: no browser looks at the pages"
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ork.bench.past import Past, add_to_file
 from ork.compile.content import make_version
@@ -100,6 +102,8 @@ QUIET = ("customers", "inventory", "prices", "ratings", "search_index")
 BEGIN = datetime(2026, 11, 1, 2, 0, tzinfo=UTC)
 SEEDER = SchedulerId("seeder")
 
+T = TypeVar("T")
+
 
 def write_project(folder: Path) -> None:
     (folder / "ork.yaml").write_text("pools: {api: 4}\n")
@@ -130,7 +134,7 @@ def fill(folder: Path, environment: Mapping[str, str]) -> None:
 def add_history(folder: Path, runs: int) -> None:
     """Ended runs of 42 workflows, twenty seconds apart; the newest ended just now."""
     version = _version("measured", [_spec("extract"), _spec("load", "extract")])
-    asyncio.run(_save(folder, version))
+    _in_thread(_save(folder, version))
     add_to_file(str(folder / ".ork" / "ork.db"), Past(version, runs), 0, runs)
 
 
@@ -149,7 +153,7 @@ def add_wide_run(folder: Path, instances: int) -> str:
         ),
         Task(TaskKey("merge"), TaskStatus.SKIPPED, "python"),
     ]
-    return asyncio.run(_add_run(folder, version, rows, RunStatus.FAILED))
+    return _in_thread(_add_run(folder, version, rows, RunStatus.FAILED))
 
 
 def add_deep_run(folder: Path, tasks: int, columns: int = 70) -> str:
@@ -161,7 +165,13 @@ def add_deep_run(folder: Path, tasks: int, columns: int = 70) -> str:
         specs.append(_spec(f"task_{number:05}", *(f"task_{each:05}" for each in before)))
         start = 2.0 * layer + place / 50
         rows.append(_ended(specs[-1].name, None, start, start + 1.5 + place % 5 / 10, failed=number == tasks - 3))
-    return asyncio.run(_add_run(folder, _version("deep", specs), rows, RunStatus.FAILED))
+    return _in_thread(_add_run(folder, _version("deep", specs), rows, RunStatus.FAILED))
+
+
+def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Runs it to its end. Playwright may run an event loop in the calling thread."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def _version(name: str, specs: Sequence[TaskSpec]) -> Version:
