@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +97,11 @@ def server(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """For tests that only look. It has no scheduler, so nothing changes."""
     folder = tmp_path_factory.mktemp("seen") / "shop"
     shutil.copytree(seeded_folder, folder)
-    seeds.add_history(folder, RUNS)
-    deep, wide = seeds.add_deep_run(folder, TASKS), seeds.add_wide_run(folder, INSTANCES)
+    # In a thread of its own: the browser may have started already, and its event loop is that of this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(seeds.add_history, folder, RUNS).result()
+        deep = thread.submit(seeds.add_deep_run, folder, TASKS).result()
+        wide = thread.submit(seeds.add_wide_run, folder, INSTANCES).result()
     running = UiServer(folder, _environment(), "--no-scheduler")
     running.large = {"deep": deep, "wide": wide}
     yield running

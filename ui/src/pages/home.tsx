@@ -13,6 +13,7 @@ import { Running } from "../home/running.tsx";
 import { FUTURE_HOURS, PAST_HOURS, Strip } from "../home/strip.tsx";
 import { continued, newSince, readVisits, writeVisits } from "../home/visits.ts";
 import { useApprovals } from "../parts/approvals.tsx";
+import { BulkRefusals } from "../parts/bulk.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Choice } from "../parts/form.tsx";
 import { Page, Section } from "../parts/page.tsx";
@@ -39,6 +40,7 @@ export default function Home(): JSX.Element {
             <Section title="Needs you" aside={<Since since={since} markSeen={markSeen} hasFailures={overview.failures.length > 0} />}>
               <Needs overview={overview} since={since} missed={missedOf(calendar)} approvals={approvals} />
             </Section>
+            <BulkRefusals />
             <Running overview={overview} />
             <Strip overview={overview} calendar={calendar} />
           </>

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ListedRun } from "../api.d.ts";
 import { type RunList, useRunList } from "../data/run-list.ts";
 import { splitError } from "../failures.ts";
-import { BulkAction, type BulkKind, MOST_AT_ONCE } from "../parts/bulk.tsx";
+import { BulkAction, type BulkKind, BulkRefusals, MOST_AT_ONCE } from "../parts/bulk.tsx";
 import { Empty, Partial } from "../parts/empty.tsx";
 import { Page } from "../parts/page.tsx";
 import { RunState } from "../parts/state.tsx";
@@ -50,6 +50,7 @@ export default function Runs(): JSX.Element {
           <div class="runs">
             <Table label="Runs" rows={list.rows} columns={COLUMNS} rowKey={(run) => run.id} href={(run) => href(path("runs", run.id))} total={list.count ?? undefined} picked={picked} onPick={onPick} />
             <Rest list={list} more={more} />
+            <BulkRefusals />
             {picked.size > 0 && <PickedBar rows={list.rows.filter((run) => picked.has(run.id))} clear={() => setPicked(new Set())} />}
           </div>
         )

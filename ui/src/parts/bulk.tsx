@@ -1,7 +1,8 @@
 /** One command for many runs, and what came of it for each of them. */
 
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { BulkBody, BulkResult } from "../api.d.ts";
 import { source } from "../data/session.ts";
 import { href, path } from "../router.ts";
@@ -25,23 +26,26 @@ interface BulkActionProps extends Pick<ActionProps, "label" | "icon" | "small" |
   onDone?: (results: readonly BulkResult[]) => void;
 }
 
-/** A button for several runs. Refusals are shown run by run. */
+/** Results of which some are refusals. They outlast the button, which may go with its row. */
+const refused = signal<{ kind: BulkKind; results: readonly BulkResult[] } | null>(null);
+
+/** A button for several runs. A page that has it also has `<BulkRefusals />`. */
 export function BulkAction({ kind, runs, look, onDone, reason, ...given }: BulkActionProps): JSX.Element {
-  const [refused, setRefused] = useState<readonly BulkResult[]>([]);
   const work = async (): Promise<void> => {
     const { results } = await source.act("POST /run-commands", {}, { kind, runs: [...runs] }, { seconds: 60 });
     const bad = results.filter((each) => each.error !== null);
     if (bad.length === 0) notify("good", `${DOING[kind]} ${results.length === 1 ? shortId(results[0]?.run ?? "") : count(results.length, "run")}`);
-    setRefused(bad.length > 0 ? results : []);
+    refused.value = bad.length > 0 ? { kind, results } : null;
     onDone?.(results);
   };
   const tooMany = runs.length > MOST_AT_ONCE ? `At most ${MOST_AT_ONCE} runs at once.` : null;
-  return (
-    <>
-      <Action {...given} kind={look} role="operator" command={commandFor(kind, runs)} reason={reason ?? tooMany} run={work} done={null} />
-      {refused.length > 0 && <BulkResults kind={kind} results={refused} onClose={() => setRefused([])} />}
-    </>
-  );
+  return <Action {...given} kind={look} role="operator" command={commandFor(kind, runs)} reason={reason ?? tooMany} run={work} done={null} />;
+}
+
+/** The answer for each run, if some were refused. */
+export function BulkRefusals(): JSX.Element | null {
+  useEffect(() => () => { refused.value = null; }, []);
+  return refused.value && <BulkResults {...refused.value} onClose={() => { refused.value = null; }} />;
 }
 
 /** `ork retry 7f3k`; for several runs a loop of the shell. */
