@@ -151,7 +151,7 @@ function Plan({ plan, zone, fresh, mostActive }: { plan: readonly BackfillTime[]
 function columnsOf(zone: string): Column<BackfillTime>[] {
   return [
     { key: "local", head: zone, width: "minmax(9rem, 1fr)", cell: (each) => { const { day, clock } = localTime(Date.parse(each.time), zone); return <span class="number">{day} {clock}</span>; } },
-    { key: "utc", head: "UTC", width: "9rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time).slice(0, 16)}</span> },
+    { key: "utc", head: "UTC", width: "10rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time).slice(0, 16)}</span> },
     { key: "state", head: "Run", width: "minmax(9rem, 1fr)", cell: (each) => (each.run && each.status ? <a href={href(path("runs", each.run))}><State of={each.status} /> <code>{shortId(each.run)}</code></a> : <span class="state"><span class="new-mark" aria-hidden="true" />new</span>) },
   ];
 }

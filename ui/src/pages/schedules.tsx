@@ -183,7 +183,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { key: "local", head: "Time", width: "minmax(8.5rem, 10rem)", cell: (each) => <span class="number">{each.day} {each.clock}</span> },
   { key: "workflow", head: "Workflow", width: "minmax(6rem, 2fr)", cell: (each) => <a href={href(path("workflows", each.workflow.workflow))}>{each.workflow.workflow}</a> },
   { key: "zone", head: "Zone", width: "9rem", wide: true, cell: (each) => <span class="dim">{each.workflow.timezone}</span> },
-  { key: "utc", head: "UTC", width: "9rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time.time).slice(0, 16)}</span> },
+  { key: "utc", head: "UTC", width: "10rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time.time).slice(0, 16)}</span> },
   { key: "ago", head: "When", width: "6rem", wide: true, align: "right", cell: (each) => <Ago at={each.time.time} /> },
   { key: "state", head: "State", width: "minmax(6rem, 1fr)", cell: (each) => <EntryState of={each} /> },
   { key: "action", head: "Action", width: "6rem", wide: true, align: "right", cell: (each) => (each.time.state === "missed" ? <RunNow of={each} /> : null) },

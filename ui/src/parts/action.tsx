@@ -64,7 +64,7 @@ export function Action(props: ActionProps): JSX.Element | null {
       </button>
       {isAsking && (
         <Dialog
-          title={`${props.label}?`}
+          title={props.ask ? `${props.label}?` : props.label}
           onClose={() => setAsking(false)}
           footer={
             <>
