@@ -102,6 +102,26 @@ def test_a_failed_task_has_its_message_and_its_log(address: str, open_page: Open
     page.get_by_text("ERROR 503 after 30.0s").first.wait_for()
 
 
+def test_a_log_is_searched_by_a_worker(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    run = failed_run(page)
+    started: list[str] = []
+    page.on("worker", lambda worker: started.append(worker.url))
+    page.goto(f"{page.url.partition('#')[0]}{run}/tasks/load/{BROKEN}/1/log?re=1&q=50[0-9]%20aft.r")
+    page.get_by_text("1 of 1 line").first.wait_for()
+    assert started
+    assert page.get_by_role("button", name="Download").count() == 0
+
+
+def test_a_failed_run_is_compared_with_the_last_success(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.goto(page.url.partition("#")[0] + failed_run(page))
+    page.get_by_role("link", name="Compare").or_(page.get_by_role("button", name="Compare")).first.click()
+    page.get_by_role("heading", name="What is different").wait_for()
+    page.get_by_text("Swap").click()
+    page.get_by_role("heading", name="What is different").wait_for()
+
+
 def test_a_link_opens_the_same_page_anew(address: str, open_page: Open) -> None:
     run = failed_run(open_page(address))
     page = open_page(f"{address}{run}")

@@ -60,7 +60,7 @@ export default function LogPage({ params }: PageProps): JSX.Element {
       crumbs={[["runs", "Runs"], [path("runs", run), shortId(run)], [back, `${target(id)} try ${number}`]]}
       actions={
         <>
-          <button type="button" class="button" onClick={() => void download(model)}>Download</button>
+          {source.canAct && <button type="button" class="button" onClick={() => void download(model)}>Download</button>}
           <CopyLines model={model} />
           <a class="button plain" href={href(back)} aria-label="Close the log" title="Back to the task (Esc)"><Icon name="close" /></a>
         </>
