@@ -1,7 +1,7 @@
 /** Form controls with their labels, hints and errors. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 
 interface FieldProps {
   label: string;
@@ -118,4 +118,15 @@ export function Search({ value, onInput, placeholder, label }: { value: string; 
       onInput={(event) => onInput(event.currentTarget.value)}
     />
   );
+}
+
+/** A text that begins as `given`, and follows it when it changes. Not by an effect, which could undo what was typed meanwhile. */
+export function useDraft(given: string): [string, (text: string) => void] {
+  const [text, setText] = useState(given);
+  const followed = useRef(given);
+  if (followed.current !== given) {
+    followed.current = given;
+    setText(given);
+  }
+  return [text, setText];
 }

@@ -6,7 +6,7 @@ import type { LogWithHits, RunLogSearch } from "../api.d.ts";
 import { asProblem, isAbort, type Problem } from "../data/problem.ts";
 import { source } from "../data/session.ts";
 import { Empty } from "../parts/empty.tsx";
-import { Checkbox } from "../parts/form.tsx";
+import { Checkbox, useDraft } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { ProblemView } from "../parts/problem.tsx";
 import { Waiting } from "../parts/page.tsx";
@@ -29,9 +29,8 @@ export function LogSearch({ run }: { run: string }): JSX.Element {
   const q = query.get("q") ?? "";
   const ignoreCase = query.get("case") === "ignore";
   const task = query.get("in");
-  const [text, setText] = useState(q);
+  const [text, setText] = useDraft(q);
   const search = useSearch(run, q, ignoreCase, task);
-  useEffect(() => setText(q), [q]);
   return (
     <div class="log-search">
       <form class="page-bar" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ q: text }); if (text === q) search.again(); }}>

@@ -1,13 +1,13 @@
 /** The filters of the runs page. All of them are in the address. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus, Sort, Trigger } from "../api.d.ts";
 import { serverNow } from "../clock.ts";
 import { useRead } from "../data/read.ts";
 import type { Given } from "../data/source.ts";
 import { DAY, HOUR } from "../health.ts";
-import { Search, Select } from "../parts/form.tsx";
+import { Search, Select, useDraft } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { currentQuery, setQuery } from "../router.ts";
 import { argument, utc } from "../words.ts";
@@ -100,8 +100,7 @@ export function Filters({ aside }: { aside: ComponentChildren }): JSX.Element {
 /** A text that is searched for shortly after the last key. */
 function useTyped(name: string): [string, (text: string) => void] {
   const inAddress = currentQuery.value.get(name) ?? "";
-  const [text, setText] = useState(inAddress);
-  useEffect(() => setText(inAddress), [inAddress]);
+  const [text, setText] = useDraft(inAddress);
   useEffect(() => {
     if (text === inAddress) return undefined;
     const timer = setTimeout(() => setQuery({ [name]: text.trim() === "" ? null : text }), TYPING_MS);
