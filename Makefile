@@ -20,6 +20,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.ork
 TESTS ?= tests
+# Processes that run tests. More than the two processors of a small machine, because many tests wait for something.
+JOBS ?= 3
 
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,15 +41,15 @@ cloud-demo: $(STAMPS)/test
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
 	-scripts/components.sh postgres docker network pgbouncer faketime browser gcs azure
-	$(BIN)/python -m pytest -n auto $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
 cloud: $(STAMPS)/test
 	-scripts/components.sh postgres gcs azure
-	$(BIN)/python -m pytest -n auto -m cloud $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) -m cloud $(TESTS)
 
 ui-tests: $(STAMPS)/test
 	-scripts/components.sh browser
-	$(BIN)/python -m pytest -n auto -m ui $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
 
 soak: $(STAMPS)/test
 	-scripts/components.sh postgres network pgbouncer faketime minio
