@@ -13,6 +13,8 @@ MOST_ROWS = 1000
 MOST_NAMES = 200
 MOST_DETAILS = 100
 """Tasks with an explanation and an output: failed and unfinished ones first."""
+MOST_EXPLAINED = 5
+"""Explained tasks of a run with more than MOST_ROWS tasks: each explanation reads the whole run."""
 MOST_LOGS = 50
 PREVIEW_ROWS = 50
 _PARTS = ("summary", "columns", "graph", "why", "cost", "previous-success", "commands")
@@ -26,8 +28,10 @@ async def run_answers(reads: Reads, run: str) -> dict[str, Any]:
     details = sorted(tasks["tasks"], key=lambda row: _RANKS.get(row["status"], 1))[:MOST_DETAILS]
     answers[f"{_RUN}/tasks"] = tasks
     answers[f"{_RUN}/attempts"] = await _attempts(reads, run, details)
-    for row in details:
+    is_large = tasks["cursor"] is not None
+    for row in details[: MOST_EXPLAINED if is_large else None]:
         answers[f"{_RUN}/why task={task_name(row)}"] = await reads.get("runs", run, "why", task=task_name(row))
+    for row in details:
         answers |= await _output(reads, run, row)
     answers |= await _difference(reads, run, answers[f"{_RUN}/previous-success"])
     return {key: answer for key, answer in answers.items() if answer is not None}
