@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
@@ -58,6 +59,8 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def _running_loop() -> AbstractEventLoop | None:
+    if "asyncio" not in sys.modules:  # short commands do without it, and importing it takes longer than they do
+        return None
     import asyncio
 
     try:

@@ -6,7 +6,6 @@ for long.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ork.model.ids import RunId
 from ork.model.run import Run
 from ork.model.task import AttemptStatus, TaskStatus
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import TaskFilter, TaskTimes
 from ork.status.run_view import version_of
@@ -38,7 +38,7 @@ async def run_columns(store: StateReader, run: RunId, since: str | None = None) 
     after, is_last = None, since is not None and since == update.mark
     while not is_last:
         page = await store.task_times(run, since, after=after, limit=PAGE)
-        await asyncio.to_thread(_add, tasks, page.tasks, earlier, page.earlier)
+        await in_thread(_add, tasks, page.tasks, earlier, page.earlier)
         after, is_last = page.last, page.last is None
     head = {
         "run": run,
@@ -48,7 +48,7 @@ async def run_columns(store: StateReader, run: RunId, since: str | None = None) 
         "names": list(names),
         "statuses": STATUSES,
     }
-    return await asyncio.to_thread(_document, head, tasks, earlier)
+    return await in_thread(_document, head, tasks, earlier)
 
 
 def start_of(run: Run) -> int:
