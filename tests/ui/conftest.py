@@ -88,7 +88,7 @@ class UiServer:
 def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with runs of every kind. Tests that change it copy it."""
     folder = tmp_path_factory.mktemp("shop")
-    seeds.fill(folder, _environment())
+    seeds.fill(folder, environment())
     return folder
 
 
@@ -102,7 +102,7 @@ def server(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         thread.submit(seeds.add_history, folder, RUNS).result()
         deep = thread.submit(seeds.add_deep_run, folder, TASKS).result()
         wide = thread.submit(seeds.add_wide_run, folder, INSTANCES).result()
-    running = UiServer(folder, _environment(), "--no-scheduler")
+    running = UiServer(folder, environment(), "--no-scheduler")
     running.large = {"deep": deep, "wide": wide}
     yield running
     running.close()
@@ -112,7 +112,7 @@ def server(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def live_server(seeded_folder: Path, tmp_path: Path) -> Iterator[UiServer]:
     """For tests that act: a server with a scheduler, on a copy of the project."""
     shutil.copytree(seeded_folder, tmp_path / "shop")
-    running = UiServer(tmp_path / "shop", _environment())
+    running = UiServer(tmp_path / "shop", environment())
     yield running
     running.close()
 
@@ -202,7 +202,7 @@ def axe() -> Callable[[Page], list[str]]:
     return check
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     dropped = ("ORK_", "OTEL_", "PYTEST_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "NO_COLOR": "1"}

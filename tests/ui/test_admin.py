@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.ui.conftest import NewPage, UiServer, _environment
+from tests.ui.conftest import NewPage, UiServer, environment
 from tests.ui.test_pages import settled
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def broken_location(tmp_path: Path) -> Iterator[UiServer]:
     (folder / "ork.yaml").write_text("pools: {api: {slots: 4, rate: 100/m}}\n")
     (folder / "flows" / "d.yaml").write_text("name: d\ntasks:\n  b: {command: 'true', depends_on: [aa]}\n")
     (folder / "locations.yaml").write_text("- {name: flows, path: flows}\n")
-    server = UiServer(folder, _environment())
+    server = UiServer(folder, environment())
     yield server
     server.close()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ui.conftest import NewPage, UiServer
+from tests.ui.conftest import NewPage, UiServer, environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,7 +20,17 @@ LINES = 60_000
 LONG = 3_000_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
+def server(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[UiServer]:
+    """A server of its own, because these tests write logs."""
+    folder = tmp_path_factory.mktemp("logs") / "shop"
+    shutil.copytree(seeded_folder, folder)
+    running = UiServer(folder, environment(), "--no-scheduler")
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
 def logs(server: UiServer) -> str:
     """A failed run whose instances have logs worth reading: long (4), hostile (3), with a traceback (11). Returns its id."""
     run = server.run("my_etl", "failed")

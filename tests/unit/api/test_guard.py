@@ -33,6 +33,7 @@ def filled(path: str) -> str:
         "id": "0a",
         "target": "0a",
         "other": "0a",
+        "code": "ORK201",
     }
     return path.replace(":path}", "}").format(**names, path="runs", build="b")
 
