@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.ui import seeds
-from tests.ui.conftest import SECONDS, Watched, _environment
+from tests.ui.conftest import SECONDS, Watched, environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +31,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 def exported(seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     for target in ("pages.html", "pages"):
-        seeds.ork(seeded_folder, _environment(), "ui", "export", str(folder / target))
+        seeds.ork(seeded_folder, environment(), "ui", "export", str(folder / target))
     return folder
 
 
