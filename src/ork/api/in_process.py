@@ -16,7 +16,7 @@ from ork.model.access import Role
 VIEWER = Caller("export", Role.VIEWER)
 
 
-class Answer(NamedTuple):
+class InProcessResponse(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
@@ -31,11 +31,11 @@ class InProcessReads:
 
     async def get(
         self, path: tuple[object, ...], query: dict[str, Any], headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> InProcessResponse:
         whole = PREFIX + "".join(f"/{part}" for part in path)
         route = self._table.match("GET", whole).route
         if route is None or route.role is not Role.VIEWER:
-            return Answer(404, {}, b"")
+            return InProcessResponse(404, {}, b"")
         received = _Received()
         await self._app(_scope(whole, query, headers or {}), _one_request(), received)
         return received.answer()
@@ -54,9 +54,9 @@ class _Received:
         else:
             self._parts.append(message.get("body", b""))
 
-    def answer(self) -> Answer:
+    def answer(self) -> InProcessResponse:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._start["headers"]}
-        return Answer(self._start["status"], headers, b"".join(self._parts))
+        return InProcessResponse(self._start["status"], headers, b"".join(self._parts))
 
 
 def _scope(path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
