@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from ork.core.bind import BindError
 from ork.errors import DefinitionError, ExecutorError, ObjectsError, SecretError, SecretNotYetError
-from ork.executors.executor import Executor, LaunchOrder, NotStarted, StatusCallback
+from ork.executors.executor import Executor, GroupOrder, LaunchOrder, NotStarted, StatusCallback
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.secret import named_secrets
-from ork.model.task import Failure, FailureKind
+from ork.model.task import Failure, FailureKind, GroupPlace
 from ork.model.workflow import (
     Isolation,
     TaskSpec,
@@ -22,7 +22,6 @@ from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import DocumentCalls
 from ork.objects.references import shared_reference
 from ork.scheduler import statuses
-from ork.scheduler.group_orders import group_orders
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.sensitive import opened_params
 from ork.scheduler.spec_secrets import SECRET_PREFIX
@@ -220,6 +219,20 @@ class Launcher:
         if not (names := named_secrets(spec)):
             return ()
         return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
+
+
+def group_orders(orders: Sequence[LaunchOrder], signing_key: bytes) -> list[GroupOrder]:
+    """One order for each group, with its attempts in the order of their index. All of `orders` belong to groups."""
+    members: dict[str, list[tuple[GroupPlace, LaunchOrder]]] = {}
+    for order in orders:
+        if (place := order.attempt.group) is not None:
+            members.setdefault(place.id, []).append((place, order))
+    groups = []
+    for id, found in members.items():
+        found.sort(key=lambda each: each[0].index)
+        key, parallelism = documents.group_key(signing_key, id).hex(), found[0][0].parallelism
+        groups.append(GroupOrder(id, parallelism, key, tuple(order for _, order in found)))
+    return groups
 
 
 def _target_of(executor: Executor) -> SpecTarget:
