@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from ork.fallbacks import Fallbacks
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 
@@ -47,6 +47,16 @@ class TelemetryEvent(StrEnum):
 MAX_SERIES = 1000  # limit on metrics of tasks: users choose the names, and a time series database pays for each
 MAX_PENDING = 10_000
 
+# Components with a slower alternative.
+FORK_SERVER = "fork server"
+WORKER_POOL = "worker pool"
+PRELOADING = "preloading"
+NEWS_SOCKET = "news socket"
+JOURNAL = "journal"
+NOTIFICATIONS = "notifications"
+FALLBACK_LOG_SECONDS = 300.0
+MAX_FALLBACK_REASON = 500
+
 _ENDINGS = {TelemetryEvent.RUN_FINISHED: "run", TelemetryEvent.ATTEMPT_ENDED: "attempt"}
 
 
@@ -70,6 +80,46 @@ class TaskMetric(Record, frozen=False):
     count: int = 0
     total: float = 0.0
     last: float = 0.0
+
+
+class Fallbacks:
+    """The components that currently use a slower path, and why.
+
+    A fast path that falls back (a fork server that crashed, a journal replaced by plain files) changes no result, so it
+    would go unnoticed. Each fallback is counted for the metrics, logged at most every few minutes, and kept while it
+    lasts, so that the scheduler's row in the store can show it in `ork status` and `ork doctor`. `log` is called with
+    component and reason when there is something new to log."""
+
+    def __init__(self, log: Callable[[str, str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.counts: Counter[str] = Counter()
+        self._log = log
+        self._monotonic = monotonic
+        self._reasons: dict[str, str] = {}
+        self._logged: dict[str, float] = {}
+
+    def note(self, component: str, reason: str) -> None:
+        """The component does not use its fast path, this time or from now on."""
+        reason = " ".join(reason.split())[:MAX_FALLBACK_REASON]
+        self.counts[component] += 1
+        is_new = self._reasons.get(component) != reason
+        self._reasons[component] = reason
+        if is_new or self._monotonic() >= self._logged[component] + FALLBACK_LOG_SECONDS:
+            self._logged[component] = self._monotonic()
+            self._log(component, reason)
+
+    def clear(self, component: str) -> None:
+        """The component uses its fast path again."""
+        self._reasons.pop(component, None)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """The current reasons by component."""
+        return dict(self._reasons)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One sentence for each current fallback."""
+        return tuple(f"{component}: {reason}" for component, reason in sorted(self._reasons.items()))
 
 
 class Telemetry:

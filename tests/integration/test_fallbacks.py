@@ -12,10 +12,10 @@ import pytest
 from ork.app.executors import executors_of
 from ork.app.installation import Installation
 from ork.app.stores import empty_store
-from ork.fallbacks import JOURNAL, NEWS_SOCKET, Fallbacks
 from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects
 from ork.settings import load_settings
+from ork.telemetry import JOURNAL, NEWS_SOCKET, Fallbacks
 from tests.acceptance.waiting import wait_until
 from tests.conftest import OrkCli
 from tests.serving import serving

@@ -17,8 +17,8 @@ from ork.executors import fork_servers
 from ork.executors.fork_server import ForkServer
 from ork.executors.fork_servers import ForkServers, PreloadGroup
 from ork.executors.local import LocalExecutor
-from ork.fallbacks import PRELOADING, Fallbacks
 from ork.model.workflow import Isolation
+from ork.telemetry import PRELOADING, Fallbacks
 from tests.conftest import environment_with
 from tests.integration.workshop import Workshop, is_alive
 

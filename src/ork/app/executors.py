@@ -14,20 +14,20 @@ from ork.errors import StoreError, UsageError
 from ork.executors.executor import CLOUD_RUN_TRAITS, CONTAINER_TRAITS, OnDemand
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
-from ork.fallbacks import JOURNAL
 from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
 from ork.objects.opening import JOURNAL as JOURNAL_URL
 from ork.objects.opening import root_of_url
+from ork.telemetry import JOURNAL
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
-    from ork.fallbacks import Fallbacks
     from ork.model.cloud_run import Place
     from ork.model.task import Attempt
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.settings import Settings
     from ork.state.reading import StateReader
+    from ork.telemetry import Fallbacks
 
 CONTAINER = "container"
 # Needed without root to run tasks as another user, to change the owner of files, and to watch and stop tasks.

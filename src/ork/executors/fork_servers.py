@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ork.executors.executor import LaunchOrder
 from ork.executors.fork_server import ForkServer, fingerprint_of, spawned
-from ork.fallbacks import FORK_SERVER, PRELOADING, WORKER_POOL, Fallbacks
+from ork.telemetry import FORK_SERVER, PRELOADING, WORKER_POOL, Fallbacks
 
 MAX_SECONDS = 30.0  # for all imports of one server
 MAX_TRIES = 12  # servers that are started for the same names, each without another module

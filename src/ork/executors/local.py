@@ -35,12 +35,12 @@ from ork.executors.local_worker import (
 from ork.executors.processes import ProcessTable
 from ork.executors.status_socket import StatusSocket
 from ork.executors.worker_pool import WorkerPool
-from ork.fallbacks import FORK_SERVER, NEWS_SOCKET, WORKER_POOL
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.telemetry import FORK_SERVER, NEWS_SOCKET, WORKER_POOL
 
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE})

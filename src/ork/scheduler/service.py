@@ -17,14 +17,13 @@ from typing import Protocol
 
 from ork.alerts.outbox import Outbox
 from ork.errors import OrkError, StoreError, StoreUnavailableError
-from ork.fallbacks import NOTIFICATIONS
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler, first_of
 from ork.scheduler.waiting import Waiting
 from ork.state.records import LookAhead
 from ork.state.scheduling import SchedulerStore
-from ork.telemetry import TelemetryEvent
+from ork.telemetry import NOTIFICATIONS, TelemetryEvent
 
 WatchDeath = Callable[[str], int | None]
 """Returns a file descriptor that becomes readable when the process of that identity ends, or None."""

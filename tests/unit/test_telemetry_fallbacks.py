@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ork.fallbacks import LOG_INTERVAL_SECONDS, MAX_REASON, Fallbacks
-from ork.telemetry import Telemetry, TelemetryEvent
+from ork.telemetry import FALLBACK_LOG_SECONDS, MAX_FALLBACK_REASON, Fallbacks, Telemetry, TelemetryEvent
 from ork.testing.clock import FakeClock
 
 
@@ -13,7 +12,7 @@ def test_each_is_counted_and_logged_only_when_it_is_new_or_has_lasted() -> None:
     for _ in range(3):
         fallbacks.note("journal", "why")
     assert told == [("journal", "why")]
-    clock.advance(LOG_INTERVAL_SECONDS)
+    clock.advance(FALLBACK_LOG_SECONDS)
     fallbacks.note("journal", "why")
     fallbacks.note("journal", "another reason")
     assert told == [("journal", "why"), ("journal", "why"), ("journal", "another reason")]
@@ -32,7 +31,7 @@ def test_what_is_over_is_no_longer_noted_but_stays_counted() -> None:
 def test_a_reason_is_bounded() -> None:
     fallbacks = Fallbacks(lambda _component, _reason: None)
     fallbacks.note("journal", "x" * 10_000)
-    assert len(fallbacks.reasons["journal"]) == MAX_REASON
+    assert len(fallbacks.reasons["journal"]) == MAX_FALLBACK_REASON
 
 
 def test_telemetry_reports_them_as_events() -> None:
