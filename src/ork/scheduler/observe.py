@@ -13,7 +13,7 @@ from datetime import datetime
 from ork.core import events as ev
 from ork.core.liveness import check_liveness, overdue_at
 from ork.errors import ExecutorError, ObjectsError, RunDocumentsError
-from ork.executors.executor import Executor, Presence, ReportedStatus, StatusCallback
+from ork.executors.executor import DEFERRED, Executor, Presence, ReportedStatus, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat, Status
@@ -30,16 +30,12 @@ from ork.scheduler.watchlist import (
     Watchlist,
     by_executor,
     executor_of,
-    find,
-    forget_waits,
     has_just_handed_over,
     heard,
     note_gate,
     note_heartbeat,
     note_silence,
     note_waiting,
-    presence_is_enough,
-    release,
     seconds_without_sign,
     taken_over,
     timeouts_for,
@@ -115,7 +111,9 @@ class Observer:
 
     def release(self, attempts: list[Attempt]) -> None:
         """Their ends are committed: executors may free what they kept until then."""
-        release(self._executors, attempts)
+        for name, group in by_executor(attempts):
+            if (executor := self._executors.get(name)) is not None:
+                executor.release(group)
 
     def on_status(self, key: AttemptKey, reported: ReportedStatus | None = None) -> None:
         self._watched.look_now(key, reported)
@@ -133,7 +131,8 @@ class Observer:
 
     def forget_run(self, run: RunId) -> None:
         self._watched.forget_run(run)
-        forget_waits(self._executors, run)
+        if (waiting := self._executors.get(DEFERRED)) is not None:
+            waiting.forget_run(run)
 
     @property
     def has_pending_stop(self) -> bool:
@@ -218,9 +217,10 @@ class Observer:
 
     async def _ask_executors(self, unsure: list[Watched], seen: Observations, now: datetime) -> None:
         by_key = {watched.attempt.key: watched for watched in unsure}
-        for executor, group in by_executor([watched.attempt for watched in unsure]):
+        for name, group in by_executor([watched.attempt for watched in unsure]):
+            executor = self._executors.get(name)
             try:
-                answers = await find(self._executors.get(executor), group)
+                answers = [Presence.UNKNOWN] * len(group) if executor is None else await executor.find(group)
             except ExecutorError:
                 for attempt in group:
                     self._watched.look_again(by_key[attempt.key], self._options.monitor_seconds)
@@ -249,10 +249,15 @@ class Observer:
         elif presence is Presence.LOST:
             self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
         else:
-            if presence is Presence.RUNNING and presence_is_enough(watched.attempt, self._executors):
+            if presence is Presence.RUNNING and self._presence_is_heartbeat(watched.attempt):
                 watched.last_seen = self._monotonic()
                 heard(watched, watched.last_seen)
             await self._judge_silence(watched, presence, seen)
+
+    def _presence_is_heartbeat(self, attempt: Attempt) -> bool:
+        """True if the attempt has no worker that writes heartbeats."""
+        executor = self._executors.get(attempt.executor)
+        return attempt.waits_for is not None or (executor is not None and executor.traits.presence_is_heartbeat)
 
     async def _waits_unwatched(self, watched: Watched) -> bool:
         """True if the attempt waits for a job that nobody polls, because the poller could not read its documents. Polling

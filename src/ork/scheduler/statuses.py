@@ -46,7 +46,7 @@ class Statuses:
 
     async def of_all(
         self, due: Sequence[Watched], needs_reading: Callable[[Watched], bool]
-    ) -> list[tuple[Watched, Seen, bool]]:
+    ) -> list[tuple[Watched, SeenStatus, bool]]:
         """The status of each attempt, and whether an executor reported it. The others are read, or looked at where that is
         enough, in one batch each. ObjectsError: it cannot be read now."""
         reported = [self._take_reported(watched) for watched in due]
@@ -55,7 +55,7 @@ class Statuses:
         looked_at: list[Attempt] = []
         for watched in unread:
             (read if needs_reading(watched) else looked_at).append(watched.attempt)
-        found: dict[AttemptKey, Seen] = {}
+        found: dict[AttemptKey, SeenStatus] = {}
         found.update(zip((each.key for each in read), await self._read(read), strict=True))
         found.update(zip((each.key for each in looked_at), await self._look(looked_at), strict=True))
         return [
@@ -91,7 +91,7 @@ class Statuses:
                 read[number] = None
         return read
 
-    async def _look(self, attempts: Sequence[Attempt]) -> list[Seen]:
+    async def _look(self, attempts: Sequence[Attempt]) -> list[SeenStatus]:
         if not attempts:
             return []
         seen = await self._calls.call(look_at_statuses, self._objects, attempts)
@@ -106,7 +106,7 @@ class Statuses:
 
 
 # "beating": a heartbeat was written since the last look, and nobody has read it.
-Seen: TypeAlias = Status | ObjectsError | Literal["beating"] | None
+SeenStatus: TypeAlias = Status | ObjectsError | Literal["beating"] | None
 
 # The final status of a successful attempt, exactly as workers write it; any other text is decoded as JSON.
 _TIME = r'"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
@@ -126,7 +126,7 @@ def read_statuses(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> lis
     return [_read(data, attempt) for data, attempt in zip(found, attempts, strict=True)]
 
 
-def look_at_statuses(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> list[Seen]:
+def look_at_statuses(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> list[SeenStatus]:
     """The same for a look, from which nothing is decided: see `AttemptDocuments.look_at_statuses`."""
     found = objects.look_at_statuses([str(attempt.key) for attempt in attempts])
     return [

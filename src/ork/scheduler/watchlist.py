@@ -13,16 +13,15 @@ from weakref import WeakValueDictionary
 
 from ork.core import events as ev
 from ork.core.liveness import LivenessTimeouts
-from ork.executors.executor import DEFERRED, Executor, Presence, ReportedStatus
+from ork.executors.executor import DEFERRED, Presence, ReportedStatus
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record, made, replaced
 from ork.model.task import Attempt, AttemptStatus, Heartbeat, Status, Task
 from ork.model.workflow import TaskSpec
 from ork.scheduler.options import SchedulerOptions
 
-PLATFORM_STARTED = (
-    -1
-)  # noted as a heartbeat: the platform has started the attempt, and its worker has not won the gate yet
+# Noted as a heartbeat: the platform has started the attempt, and its worker has not won the gate yet.
+PLATFORM_STARTED = -1
 
 
 class GroupProgress:
@@ -156,11 +155,6 @@ def note_gate(watched: Watched, mono: float, seen: Observations) -> None:
         seen.heartbeats.append(watched.heartbeat(mono))
 
 
-async def find(executor: Executor | None, attempts: list[Attempt]) -> Sequence[Presence]:
-    """The presence of each attempt; UNKNOWN if this scheduler does not have the executor."""
-    return [Presence.UNKNOWN] * len(attempts) if executor is None else await executor.find(attempts)
-
-
 def note_heartbeat(watched: Watched, seq: int, mono: float) -> None:
     """Count silence from now if the heartbeat is new. It is written to the store only when no newer one follows soon."""
     if seq > watched.noted_seq:
@@ -198,23 +192,6 @@ def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
     return status is not None and status.jobs is not None and watched.attempt.waits_for is None
 
 
-def presence_is_enough(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
-    """True if RUNNING counts as a heartbeat, because the attempt has no worker that writes heartbeats."""
-    executor = executors.get(attempt.executor)
-    return attempt.waits_for is not None or (executor is not None and executor.traits.presence_is_heartbeat)
-
-
-def release(executors: Mapping[str, Executor], attempts: list[Attempt]) -> None:
-    for executor, group in by_executor(attempts):
-        if (found := executors.get(executor)) is not None:
-            found.release(group)
-
-
-def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
-    if (waiting := executors.get(DEFERRED)) is not None:
-        waiting.forget_run(run)
-
-
 def timeouts_for(watched: Watched, usual: LivenessTimeouts) -> LivenessTimeouts:
     """The timeouts for the attempt. Without a worker only the scheduler enforces the task timeout, so there is no margin."""
     return usual if watched.attempt.waits_for is None else replaced(usual, timeout_margin_seconds=0.0)
@@ -246,9 +223,8 @@ class Watchlist:
         self._monotonic = monotonic
         self._watched: dict[AttemptKey, Watched] = {}
         self._of_run: dict[RunId, set[AttemptKey]] = {}
-        self._waiting: dict[
-            RunId, set[AttemptKey]
-        ] = {}  # attempts without a worker that wait for an external job or run
+        # Attempts without a worker that wait for an external job or run.
+        self._waiting: dict[RunId, set[AttemptKey]] = {}
         self._changed: dict[AttemptKey, None] = {}
         self._looks: list[tuple[float, AttemptKey]] = []
 
