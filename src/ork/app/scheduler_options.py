@@ -16,8 +16,7 @@ from ork.settings import Settings
 if TYPE_CHECKING:
     from ork.compile.placement import Placement
     from ork.model.infra import WorkerConfig
-    from ork.model.workflow import CompiledWorkflow, TaskSpec, Version
-    from ork.settings import Settings
+    from ork.model.workflow import CompiledWorkflow
     from ork.telemetry import Telemetry
     from ork.traces.exporter import TraceExporter
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-import click
-
-if TYPE_CHECKING:
-    from ork.app.installation import Installation
-
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from ork.cli.paint import Palette
 from ork.errors import AlarmError, StoreUnavailableError, UsageError
