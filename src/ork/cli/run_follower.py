@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
+from typing import NamedTuple
 
 from ork.app.installation import Installation, timeouts_of
 from ork.cli.paint import visible
@@ -77,30 +78,27 @@ class Interrupts:
             self.on_press()
 
 
-class RunFollower:
-    """Shows a run until it ends. With `may_work` it schedules the run itself while no scheduler service is running."""
+class FollowOptions(NamedTuple):
+    """How a run is followed. With `may_work` this process schedules it while no scheduler service is running."""
 
-    def __init__(
-        self,
-        installation: Installation,
-        run: RunId,
-        progress: ProgressDisplay,
-        interrupts: Interrupts,
-        *,
-        may_work: bool,
-        timeout: float | None = None,
-        waits_for_people: bool = True,
-        waits_for_machines: bool = True,
-    ) -> None:
+    progress: ProgressDisplay
+    timeout: float | None = None
+    may_work: bool = True
+    waits_for_people: bool = False
+    waits_for_machines: bool = True
+
+
+class RunFollower:
+    """Shows a run until it ends."""
+
+    def __init__(self, installation: Installation, run: RunId, options: FollowOptions, interrupts: Interrupts) -> None:
         self._installation = installation
         self._store = installation.store
         self._run = run
-        self._progress = progress
+        self._progress = options.progress
         self._interrupts = interrupts
-        self._may_work = may_work and installation.can_work
-        self._timeout = timeout
-        self._waits_for_people = waits_for_people
-        self._waits_for_machines = waits_for_machines
+        self._options = options
+        self._may_work = options.may_work and installation.can_work
         self.pending: list[PendingApproval] = []  # approvals that the whole run waits for
         self._changed = asyncio.Event()
         self._service: SchedulerService | None = None
@@ -184,7 +182,7 @@ class RunFollower:
 
     async def _waits_only_for_approval(self) -> bool:
         """True if only an approval can advance the run: it may take days, so following ends. Not while cancelling."""
-        if self._waits_for_people or self._ending is not None:
+        if self._options.waits_for_people or self._ending is not None:
             return False
         self.pending = await only_pending_approvals(self._store, self.view)
         if self.pending:
@@ -193,7 +191,7 @@ class RunFollower:
 
     async def _waits_only_for_machines(self) -> bool:
         """True if only `ork declare-dead` can end a cancelled run. Shows which machines it waits for."""
-        if self._waits_for_machines or self.view.run.cancel_requested_at is None:
+        if self._options.waits_for_machines or self.view.run.cancel_requested_at is None:
             return False
         timeouts = timeouts_of(self._installation.settings)._asdict()
         served_by = tuple(await live_schedulers(self._store, None))
@@ -241,9 +239,8 @@ class RunFollower:
         return asyncio.get_running_loop().time() - self._started
 
     def _left(self) -> float | None:
-        if self._timeout is None or self._ending is not None:
-            return None
-        return max(self._timeout - self._elapsed(), 0.0)
+        timeout = self._options.timeout
+        return None if timeout is None or self._ending is not None else max(timeout - self._elapsed(), 0.0)
 
     # ── working ──────────────────────────────────────────────────────────────────────────────────
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ from ork.terminal import is_dumb_terminal
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.cli.progress import ProgressDisplay
-    from ork.cli.run_follower import FollowEnd, Interrupts
+    from ork.cli.run_follower import FollowEnd, FollowOptions, Interrupts
     from ork.model.run import Run
     from ork.status.approvals import PendingApproval
     from ork.status.run_view import RunView
@@ -85,7 +85,7 @@ def run_command(
     if detach:
         create_detached(create, as_json=as_json, creates=True)
         return DONE
-    return _create_and_follow(create, FollowOptions(RunId(""), _progress(mode, full), timeout, as_json))
+    return _create_and_follow(create, _progress(mode, full), timeout, as_json=as_json)
 
 
 def create_detached(create: Callable[[Installation], Coroutine[Any, Any, Run]], *, as_json: bool, creates: bool) -> Run:
@@ -144,18 +144,25 @@ def rerun_command(
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
         return await create_rerun(installation, earlier, params, fresh=fresh, latest=latest)
 
-    return _create_and_follow(create, FollowOptions(RunId(""), _progress(mode, full), timeout, as_json))
+    return _create_and_follow(create, _progress(mode, full), timeout, as_json=as_json)
 
 
-def _create_and_follow(create: Callable[[Installation], Coroutine[Any, Any, Run]], options: FollowOptions) -> int:
+def _create_and_follow(
+    create: Callable[[Installation], Coroutine[Any, Any, Run]],
+    progress: ProgressDisplay,
+    timeout: float | None,
+    *,
+    as_json: bool,
+) -> int:
     async def work(installation: Installation) -> int:
-        from ork.cli.run_follower import Interrupts
+        from ork.cli.run_follower import FollowOptions, Interrupts
 
         await _refuse_if_paused(installation)
         # Installed before the run exists, so that Ctrl-C at any time cancels it or reports that it continues.
         with Interrupts() as interrupts:
             run = await create(installation)
-            return await _follow_run(installation, options._replace(run=run.id), interrupts)
+            options = FollowOptions(progress, timeout)
+            return await _follow_run(installation, run.id, options, interrupts, as_json=as_json)
 
     return run_long(work)
 
@@ -185,46 +192,30 @@ def watch_command(run: str, timeout: float | None, mode: str, full: bool, as_jso
     """
 
     async def work(installation: Installation) -> int:
-        from ork.cli.run_follower import Interrupts
+        from ork.cli.run_follower import FollowOptions, Interrupts
         from ork.status.ids import parse_target, resolve_run
 
         found = await resolve_run(installation.store, parse_target(run).run)
         with Interrupts() as interrupts:
-            options = FollowOptions(
-                found, _progress(mode, full), timeout, as_json, may_work=False, waits_for_people=True
-            )
-            return await _follow_run(installation, options, interrupts)
+            options = FollowOptions(_progress(mode, full), timeout, may_work=False, waits_for_people=True)
+            return await _follow_run(installation, found, options, interrupts, as_json=as_json)
 
     return run_long(work)
 
 
-class FollowOptions(NamedTuple):
-    """The run to follow, and how."""
-
-    run: RunId
-    progress: ProgressDisplay
-    timeout: float | None = None
-    as_json: bool = False
-    may_work: bool = True
-    is_quiet: bool = False
-    waits_for_people: bool = False
-    waits_for_machines: bool = True
-
-
-async def _follow_run(installation: Installation, options: FollowOptions, interrupts: Interrupts) -> int:
+async def _follow_run(
+    installation: Installation,
+    run: RunId,
+    options: FollowOptions,
+    interrupts: Interrupts,
+    *,
+    as_json: bool = False,
+    is_quiet: bool = False,
+) -> int:
+    """Follows the run and prints how it ended. Returns the exit code."""
     from ork.cli.run_follower import RunFollower
 
-    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people, waits_for_machines = options
-    follower = RunFollower(
-        installation,
-        run,
-        progress,
-        interrupts,
-        may_work=may_work,
-        timeout=timeout,
-        waits_for_people=waits_for_people,
-        waits_for_machines=waits_for_machines,
-    )
+    follower = RunFollower(installation, run, options, interrupts)
     view, ending = await follower.follow()
     if as_json:
         from ork.status.shapes import full_run_json
@@ -302,27 +293,33 @@ def _progress(mode: str, full: bool) -> ProgressDisplay:
 
 def wait_for_end(run: RunId) -> int:
     """Waits silently. Returns 0 only if the run succeeded."""
-    return _follow(FollowOptions(run, _progress("quiet", False), may_work=False, is_quiet=True, waits_for_people=True))
+    from ork.cli.run_follower import FollowOptions
+
+    options = FollowOptions(_progress("quiet", False), may_work=False, waits_for_people=True)
+    return _follow(run, options, is_quiet=True)
 
 
 def continue_run(run: RunId, *, quietly: bool) -> int:
     """Schedules and follows a run that a command continues, as `ork run` does."""
-    return _follow(FollowOptions(run, _progress("quiet" if quietly else "auto", False), is_quiet=quietly))
+    from ork.cli.run_follower import FollowOptions
+
+    return _follow(run, FollowOptions(_progress("quiet" if quietly else "auto", False)), is_quiet=quietly)
 
 
 def finish_cancelled(run: RunId) -> None:
     """Schedules a run that is being cancelled until it has ended, or until only `ork declare-dead` can end it."""
     from ork.cli.progress import NotesOnly
+    from ork.cli.run_follower import FollowOptions
 
-    progress = NotesOnly(sys.stderr)
-    _follow(FollowOptions(run, progress, is_quiet=True, waits_for_people=True, waits_for_machines=False))
+    options = FollowOptions(NotesOnly(sys.stderr), waits_for_people=True, waits_for_machines=False)
+    _follow(run, options, is_quiet=True)
 
 
-def _follow(options: FollowOptions) -> int:
+def _follow(run: RunId, options: FollowOptions, *, is_quiet: bool) -> int:
     async def work(installation: Installation) -> int:
         from ork.cli.run_follower import Interrupts
 
         with Interrupts() as interrupts:
-            return await _follow_run(installation, options, interrupts)
+            return await _follow_run(installation, run, options, interrupts, is_quiet=is_quiet)
 
     return run_long(work)
