@@ -13,7 +13,6 @@ import time
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.documents import open_signed
-from ork.worker.supervise.given_secrets import given_mask
 from ork.worker.supervise.log import Log
 from ork.worker.supervise.process import has_waited
 from ork.worker.supervise.status import Ending, StatusWriter, failed
@@ -22,7 +21,7 @@ from ork.worker.system.processes import Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any
 
     from ork.model.masking import Mask
@@ -42,6 +41,7 @@ _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 _MOST_READS = 64  # more than any pipe holds
 _NEVER = float("inf")
+_SECRET_PREFIXES = ("ORK_SECRET_", "ORK_PARAM_")  # of secrets, and of sensitive params
 
 
 class Shim:
@@ -76,7 +76,7 @@ class Shim:
         self._given_job = job
         self._since = since
         if host is None:  # a reusable worker never gets secrets
-            self._mask = given_mask(os.environ)
+            self._mask = _mask_of_secrets(os.environ)
         self._signals = host.signals if host else Signals()
         self._status = StatusWriter(objects, spec, signer, host.tell if host else None, began_at)
 
@@ -361,3 +361,14 @@ def _timed_out(seconds: float | None) -> Ending:
 
 def _stopped(why: str) -> Ending:
     return Ending("stopped", failure={"kind": "cancelled", "message": f"stopped: {why}", "detail": None})
+
+
+def _mask_of_secrets(environ: Mapping[str, str]) -> Mask | None:
+    """A mask for the attempt's secrets, in everything that is written about it; None if it has none. They are variables of
+    the worker that are not passed to the task."""
+    given = {name: value for name, value in environ.items() if name.startswith(_SECRET_PREFIXES)}
+    if not given:
+        return None
+    from ork.model.masking import Mask, values_to_mask
+
+    return Mask(values_to_mask(given)) or None
