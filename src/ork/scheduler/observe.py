@@ -31,8 +31,8 @@ from ork.scheduler.watchlist import (
     by_executor,
     executor_of,
     has_just_handed_over,
-    heard,
     note_gate,
+    note_group_progress,
     note_heartbeat,
     note_silence,
     note_waiting,
@@ -153,7 +153,7 @@ class Observer:
                 self._on_objects_error(watched, status)
             elif status == "beating":
                 watched.last_seen = self._monotonic()
-                heard(watched, watched.last_seen)
+                note_group_progress(watched, watched.last_seen)
                 unsure.append(watched)
             elif not self._look_at_status(watched, status, was_reported, seen):
                 unsure.append(watched)
@@ -251,7 +251,7 @@ class Observer:
         else:
             if presence is Presence.RUNNING and self._presence_is_heartbeat(watched.attempt):
                 watched.last_seen = self._monotonic()
-                heard(watched, watched.last_seen)
+                note_group_progress(watched, watched.last_seen)
             await self._judge_silence(watched, presence, seen)
 
     def _presence_is_heartbeat(self, attempt: Attempt) -> bool:
@@ -305,7 +305,7 @@ class Observer:
             # Its worker won the gate but wrote no status yet: from here on it counts as running.
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
-            heard(watched, watched.running_since)
+            note_group_progress(watched, watched.running_since)
         elif watched.running_since is None:
             note_waiting(watched, presence, self._monotonic(), seen)
         given_up = check_liveness(

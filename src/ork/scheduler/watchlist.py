@@ -50,8 +50,8 @@ class WatchedGroups:
         return group
 
 
-def heard(watched: Watched, mono: float) -> None:
-    """Note that something of the attempt was heard."""
+def note_group_progress(watched: Watched, mono: float) -> None:
+    """The attempt showed a sign of life, so its launch group makes progress."""
     if watched.group is not None:
         watched.group.at = mono
 

@@ -139,7 +139,7 @@ class _Play:
 
 
 def _options(project: ProjectCopy) -> SchedulerOptions:
-    """Those of the project, without heartbeats, leases and secrets: nothing dies here, and nothing is told to user code."""
+    """Those of the project, without heartbeats, leases and secrets: nothing dies here, and no user code runs."""
     return replaced(
         project.rules.options,
         lease_seconds=FOR_EVER,

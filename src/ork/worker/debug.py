@@ -146,7 +146,7 @@ def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
 
     from ork.worker.call.environment import task_environment
     from ork.worker.supervise.command import input_text
-    from ork.worker.supervise.process import in_words
+    from ork.worker.supervise.process import exit_text
     from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
 
     inherited = dict(os.environ)
@@ -174,7 +174,7 @@ def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
                 sys.stdout.write(output.read().rstrip("\n") + "\n")
     sys.stdout.flush()
     if done.returncode:
-        _say(in_words(done.returncode))
+        _say(exit_text(done.returncode))
     return _FAILED if done.returncode else 0
 
 

@@ -9,7 +9,7 @@ import sys
 from ork.errors import ObjectsError
 from ork.objects.documents import Signer, token_hash
 from ork.objects.opening import of_spec_url
-from ork.worker.supervise.claim import in_words, read_spec, win_gate
+from ork.worker.supervise.claim import process_entries, read_spec, win_gate
 from ork.worker.system import processes
 
 _REFUSED = 3
@@ -37,9 +37,9 @@ def perform(objects_url: str, attempt: str, position: str = "0") -> int:
     secret = token_hash(token)
     try:
         objects, spec = read_spec(objects_url, attempt, secret, int(position))
-        # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
+        # A stop that comes between winning the gate and being able to report it must not be lost.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
-        process = in_words(processes.own_process() | _platform())
+        process = process_entries(processes.own_process() | _platform())
         signer = Signer(secret)
         if not win_gate(objects, attempt, signer, process):
             return 0

@@ -182,7 +182,7 @@ def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def put_patiently(put: Callable[[], object], is_told_to_go: Callable[[], bool] = lambda: False) -> bool:
+def put_patiently(put: Callable[[], object], is_asked_to_end: Callable[[], bool] = lambda: False) -> bool:
     """Write, and retry while the store cannot accept it, so that nothing is lost if a full disk is freed. False if
     given up."""
     give_up_at = time.monotonic() + PATIENCE_SECONDS
@@ -192,7 +192,7 @@ def put_patiently(put: Callable[[], object], is_told_to_go: Callable[[], bool] =
             put()
             return True
         except ObjectsError:
-            if time.monotonic() > give_up_at or is_told_to_go():
+            if time.monotonic() > give_up_at or is_asked_to_end():
                 return False
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)

@@ -16,7 +16,7 @@ from ork.worker.call.seen_imports import imports_report
 from ork.worker.pool.guard import Guard
 from ork.worker.pool.task_fork_server import TaskForkServer
 from ork.worker.supervise import process
-from ork.worker.supervise.claim import in_words, opened_for, read_spec, win_gate
+from ork.worker.supervise.claim import opened_for, process_entries, read_spec, win_gate
 from ork.worker.supervise.process import dismiss_waiting, is_confined, keep, waiting
 from ork.worker.supervise.shim import Shim
 from ork.worker.system import processes
@@ -78,7 +78,7 @@ class ReusableWorker:
         self._fingerprint = fingerprint
         self.signals = Signals()
         self.process = processes.own_process()
-        self.in_words = in_words(self.process)
+        self.process_entries = process_entries(self.process)
         self._attempt = b""
         # The worker that was forked before the server had loaded anything would load it again for every attempt.
         self._room = 1 if fingerprint is None else MOST_ATTEMPTS
@@ -92,7 +92,7 @@ class ReusableWorker:
         self._messages: list[bytes] = []  # messages to be sent together
         self._waiting: list[Order] = []  # orders that have not begun
         self._sharing: SharedSupervisor | None = None
-        self._is_known = self._has_told = False  # `took` was sent: by this worker, for the current attempt
+        self._is_known = self._has_reported = False  # `took` was sent: by this worker, for the current attempt
         self._is_swift = False  # the last task never waited for anything
         self._poller = select.poll()
         self._poller.register(control, select.POLLIN)
@@ -203,7 +203,7 @@ class ReusableWorker:
         """Perform an attempt to its end. An error of the worker itself goes to the attempt's log."""
         self._attempt = order.attempt
         self.tag.write(order.attempt)
-        self._last_status, self._has_told, self._is_swift = b"", False, False
+        self._last_status, self._has_reported, self._is_swift = b"", False, False
         if not self._is_known:
             self._report_start(order.attempt)
         try:
@@ -233,7 +233,7 @@ class ReusableWorker:
                 request["objects"], request["attempt"], secret, request["position"], order.document
             )
             signer = Signer(secret)
-            is_ours = win_gate(objects, spec["attempt"], signer, self.in_words, self._report_taken)
+            is_ours = win_gate(objects, spec["attempt"], signer, self.process_entries, self._report_taken)
         except ObjectsError as error:
             order.log_error(error.message)
             is_ours = False
@@ -264,7 +264,7 @@ class ReusableWorker:
             keep(there)
         there.make_next(file)
 
-    def tell(self, is_over: bool, document: bytes) -> None:
+    def report_status(self, is_over: bool, document: bytes) -> None:
         if is_over and self._room:
             self._last_status = document  # sent after the clean-up
         else:
@@ -276,8 +276,8 @@ class ReusableWorker:
 
     def report_taken(self, attempt: bytes) -> None:
         """Report that the attempt was taken. Not done for short tasks, because each message wakes the scheduler."""
-        if not self._has_told:
-            self._has_told = self._is_known = True
+        if not self._has_reported:
+            self._has_reported = self._is_known = True
             self._report(b"took", attempt, f"{self.process['pid']} {self.process['start_time'] or 0}".encode())
 
     def _read(self) -> bytes:
@@ -306,7 +306,7 @@ class ReusableWorker:
         if not self._room:
             self.report_taken(order.attempt)  # the end of this process reports the end
         self._messages.append(_word(word if self._room else b"news", order.attempt, document or self._last_status))
-        self._has_told, self._last_status = False, b""
+        self._has_reported, self._last_status = False, b""
 
     def perform_alone(self, order: Order) -> None:
         self.send_all()

@@ -30,7 +30,7 @@ from ork.worker.call.surroundings import (
 from ork.worker.pool.leak_check import Effort, LeakCheck, Starts
 from ork.worker.supervise.claim import forget_opened, read_spec, win_gate
 from ork.worker.supervise.process import is_confined
-from ork.worker.supervise.status import only_word, returned
+from ork.worker.supervise.status import only_status, returned
 from ork.worker.system.processes import Waits
 
 TYPE_CHECKING = False
@@ -147,7 +147,7 @@ class SharedProcess:
         flush_streams()
         if call.is_silent:
             os._exit(call.exit_code)
-        facts = call.durability, signer.sign(call.only_word(started_at))
+        facts = call.durability, signer.sign(call.only_status(started_at))
         if not stays:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
@@ -296,9 +296,9 @@ class SharedCall(Call):
     def durability(self) -> bytes:
         return str(self._spec["durability"]).encode()
 
-    def only_word(self, started_at: str) -> str:
+    def only_status(self, started_at: str) -> str:
         """The status document, not signed yet."""
-        return only_word(self._spec["attempt"], started_at, returned(self.outcome()))
+        return only_status(self._spec["attempt"], started_at, returned(self.outcome()))
 
     def settle(self, bindings: Bindings) -> None:
         is_first = not self._state.restore()

@@ -60,7 +60,7 @@ class SharedProcessHandle:
             os.dup2(speak, 1)
             os.dup2(speak, 2)
             os.close(speak)
-            SharedProcess(theirs, answer, go, self._begun, host.tag, host.in_words).serve()
+            SharedProcess(theirs, answer, go, self._begun, host.tag, host.process_entries).serve()
 
         try:
             self.pid = fork_into(begin)

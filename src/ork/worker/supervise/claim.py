@@ -102,7 +102,7 @@ def win_gate(
     process: str,
     must_wait: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Whether this worker, and no other, performs the attempt. `process` identifies it (see `in_words`); `must_wait` is called
+    """Whether this worker, and no other, performs the attempt. `process` identifies it (see `process_entries`); `must_wait` is called
     if it takes long."""
     start = f'{{"v":1,"attempt":{dumps(attempt)},"state":"started","nonce":"{os.urandom(8).hex()}"'
     gate = signer.sign(f'{start},"at":"{utc_text(time.time_ns())}",{process}}}')
@@ -120,6 +120,6 @@ def win_gate(
             time.sleep(0.5)
 
 
-def in_words(process: dict[str, Any]) -> str:
+def process_entries(process: dict[str, Any]) -> str:
     """The part of a gate that describes the worker, as text that can be reused for many gates."""
     return entries(process).decode()

@@ -92,7 +92,7 @@ class FunctionJob:
         return Child(lambda answer: call_here(objects, spec, answer))
 
     def _with_a_confined_one(self, confinement: Confinement) -> Child:
-        """Made for it alone, by a fork of the worker, and confined before anything of the user's is loaded."""
+        """A new process for this attempt alone, forked from the worker and confined before user code is loaded."""
         dismiss_waiting()
         spec, exchange = self._spec, confinement.exchange
         objects = open_values(self._objects.url, spec["durability"], spec.get("access", ""))
@@ -159,7 +159,7 @@ class FunctionJob:
         return ending if self._confinement is None else self._taken_over(ending, self._confinement)
 
     def _taken_over(self, ending: Ending, confinement: Confinement) -> Ending:
-        """A large output of another user's process is in its folder: it is brought to where outputs are."""
+        """Move a large output, which the process of another user wrote to its own folder, to the object store."""
         if confinement.exchange is None or "object" not in (ending.output or {}):
             return ending
         try:
@@ -167,6 +167,6 @@ class FunctionJob:
         except (OSError, ObjectsError) as error:
             return failed("output", f"the output could not be stored: {error}")
         if size is None:
-            return failed("output", "the output that the task speaks of is not there")
+            return failed("output", "the output that the task reported does not exist")
         ending.output = {"object": output_reference(self._spec["attempt"]), "size": size}
         return ending

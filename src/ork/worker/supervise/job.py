@@ -77,7 +77,9 @@ class Host(Protocol):
         """Read pending requests. False if no more can come."""
         ...
 
-    def tell(self, is_over: bool, document: bytes) -> None: ...
+    def report_status(self, is_over: bool, document: bytes) -> None:
+        """Report a status that was written. `is_over`: it is the last one of the attempt."""
+        ...
 
     def is_guarded(self) -> bool:
         """Whether processes that are started from now on end with this process, even if it is killed."""

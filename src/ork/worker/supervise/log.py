@@ -64,7 +64,7 @@ class Log:
 
     def write(self, data: bytes) -> None:
         if self._echo is not None:
-            self._tell(self._echo, data)
+            self._write_echo(self._echo, data)
         if self._lost:
             self._lost += len(data)
         else:
@@ -97,10 +97,10 @@ class Log:
             return False
         return True
 
-    def flush_at_last(self, is_told_to_go: Callable[[], bool]) -> None:
+    def flush_at_last(self, is_asked_to_end: Callable[[], bool]) -> None:
         """Write the buffer for the last time, after the result was written."""
         give_up_at = time.monotonic() + _LAST_TRIES_SECONDS
-        while not self.flush() and time.monotonic() < give_up_at and not is_told_to_go():
+        while not self.flush() and time.monotonic() < give_up_at and not is_asked_to_end():
             time.sleep(0.1)
 
     def due(self, now: float) -> float | None:
@@ -142,7 +142,7 @@ class Log:
     def unwritten(self) -> bytes:
         return bytes(self._waiting)
 
-    def _tell(self, echo: int, data: bytes) -> None:
+    def _write_echo(self, echo: int, data: bytes) -> None:
         try:
             rest = memoryview(data)
             while rest:

@@ -101,7 +101,7 @@ def ended_badly(wait_status: int, objects: AttemptDocuments, attempt: str, log: 
     """A non-zero exit or a signal, with the last lines of the log."""
     code = os.waitstatus_to_exitcode(wait_status)
     detail: dict[str, Any] = {"tail": log_tail(objects, attempt, log)}
-    return failed("exit", in_words(code), detail, exit_code=code)
+    return failed("exit", exit_text(code), detail, exit_code=code)
 
 
 def ended_without_reply(wait_status: int, objects: AttemptDocuments, attempt: str, log: Log | None) -> Ending:
@@ -112,7 +112,7 @@ def ended_without_reply(wait_status: int, objects: AttemptDocuments, attempt: st
     return ended_badly(wait_status, objects, attempt, log)
 
 
-def in_words(code: int) -> str:
+def exit_text(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 
 
@@ -154,10 +154,10 @@ _waiting: Child | None = None
 
 
 class Child:
-    """What `body` does in a process of its own, with a descriptor for its replies. OSError if none can be made.
+    """A child process that runs `body`, which gets a descriptor for its replies. OSError if it cannot be created.
 
-    One that `stays` forks another process for each function, and `ends` tells how that one ended.
-    Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
+    A child that `stays` forks another process for each function, whose wait status it writes to `ends`.
+    Standard output and standard error are one pipe, `printed`; replies are read from `source`, one line each."""
 
     stays = False
     ends = -1
@@ -195,20 +195,20 @@ class Child:
         return True
 
     def give(self, _objects: AttemptDocuments, _spec: dict[str, Any]) -> bool:
-        """Has the function called; False if the process had gone before it could begin, or takes no orders."""
+        """Let the process call the function. False if the process has ended, or takes no orders."""
         return False
 
     def read_end(self) -> int:
-        """How the process of the function ended, as `wait` reports it."""
+        """The wait status of the process that called the function."""
         return os.waitpid(self.pid, 0)[1]
 
     def dismiss(self) -> None:
-        """Without an order to come it ends, with a moment for its exit functions."""
+        """End the process, with a moment for its exit functions: no order will come."""
         self._close()
         wait_or_kill(self.pid)
 
     def close(self) -> None:
-        """It has ended, and been waited for."""
+        """Close the pipes of a process that has ended and been waited for."""
         self._close()
 
     def _close(self) -> None:
@@ -217,7 +217,7 @@ class Child:
 
 
 def keep(child: Child) -> None:
-    """For the next function. There is at most one: all else below a shim belongs to its attempt."""
+    """Keep the child for the next function. At most one is kept: all other children of a shim belong to its attempt."""
     global _waiting
     if _waiting is not None:
         dismiss_waiting()
@@ -225,11 +225,12 @@ def keep(child: Child) -> None:
 
 
 def waiting() -> Child | None:
+    """The child that is kept for the next function."""
     return _waiting
 
 
 def take_waiting(spec: dict[str, Any]) -> Child | None:
-    """The one that waits, if it is fit; another one is sent away."""
+    """The child that is kept, if it is fit for the task; one that is not is dismissed."""
     global _waiting
     child = _waiting
     if child is None or not child.is_fit_for(spec):

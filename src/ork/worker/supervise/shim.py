@@ -78,7 +78,7 @@ class Shim:
         if host is None:  # a reusable worker never gets secrets
             self._mask = _mask_of_secrets(os.environ)
         self._signals = host.signals if host else Signals()
-        self._status = StatusWriter(objects, spec, signer, host.tell if host else None, began_at)
+        self._status = StatusWriter(objects, spec, signer, host.report_status if host else None, began_at)
 
     def run(self) -> bool:
         """Run the attempt to its end. Returns whether the terminal status was written."""
@@ -101,9 +101,9 @@ class Shim:
         self._upload(log, terms)  # readers of the last status expect the whole log
         if self._mask is not None and ending.failure is not None:
             ending.failure = self._mask.value(ending.failure)
-        is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
+        is_written = self._status.finish(ending, is_asked_to_end=lambda: self._signals.terms > terms)
         if not is_log_whole:
-            log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
+            log.flush_at_last(is_asked_to_end=lambda: self._signals.terms > terms)
         log.close()
         return is_written
 

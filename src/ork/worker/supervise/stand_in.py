@@ -111,13 +111,13 @@ class StandIn:
         """Writes the last status. `ending` has the fields of `ork.worker.supervise.status.Ending`: `state` ("success", "failed",
         "timed_out", "stopped"), `exit_code`, `failure` ({kind, message, detail}; kinds: `ork.model.task.FailureKind`) or None, and
         `output`, which `store_output` returns, or None."""
-        told = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
-        self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **told})
+        fields = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
+        self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **fields})
 
-    def pass_on(self, told: bytes, output: bytes | None) -> bool:
+    def pass_on(self, document: bytes, output: bytes | None) -> bool:
         """Store the terminal status of a worker that ran elsewhere. False if it is not a terminal status of this attempt."""
         try:
-            status = open_signed(told, self._secret)
+            status = open_signed(document, self._secret)
         except DocumentError:
             return False
         if status.get("attempt") != self._attempt or status.get("state") not in _ENDS:

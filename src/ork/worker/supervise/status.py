@@ -58,12 +58,12 @@ def failed(kind: str, message: str, detail: dict[str, Any] | None = None, *, exi
     return Ending("failed", exit_code=exit_code, failure={"kind": kind, "message": message, "detail": detail})
 
 
-def only_word(attempt: str, started_at: str, ending: Ending) -> str:
+def only_status(attempt: str, started_at: str, ending: Ending) -> str:
     """The only status of an attempt without earlier ones, unsigned."""
-    return dumps(_words(attempt, 1, ending.state, started_at, ending))
+    return dumps(_fields(attempt, 1, ending.state, started_at, ending))
 
 
-def _words(attempt: str, number: int, state: str, started_at: str, ending: Ending | None) -> dict[str, Any]:
+def _fields(attempt: str, number: int, state: str, started_at: str, ending: Ending | None) -> dict[str, Any]:
     now = utc_text(time.time_ns())
     document = {
         "v": 1,
@@ -84,7 +84,7 @@ def _words(attempt: str, number: int, state: str, started_at: str, ending: Endin
 
 
 class StatusWriter:
-    """`tell` reports each status: whether it is the end, and its bytes. The default is a datagram to the address in the
+    """`report` is called with each status: whether it is the last one, and its bytes. The default is a datagram to the address in the
     spec. `began_at` is the time of an earlier start."""
 
     _seq = 0
@@ -96,14 +96,14 @@ class StatusWriter:
         objects: AttemptDocuments,
         spec: dict[str, Any],
         signer: Signer,
-        tell: Callable[[bool, bytes], None] | None = None,
+        report: Callable[[bool, bytes], None] | None = None,
         began_at: str | None = None,
     ) -> None:
         self._objects = objects
         self._signer = signer
         self._attempt: str = spec["attempt"]
-        self._news: str | None = spec["news"]
-        self._tell = tell or self._send_news
+        self._status_address: str | None = spec["news"]
+        self._report = report or self._notify_scheduler
         self._wake_url: str | None = spec.get("wake_url")
         self._started_at = began_at or utc_text(time.time_ns())
 
@@ -115,9 +115,9 @@ class StatusWriter:
         self._objects.put_status(self._attempt, document, self._versions)
         self._versions += 1
         if self._seq == 1:
-            self._tell(False, document)
+            self._report(False, document)
 
-    def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
+    def finish(self, ending: Ending, *, is_asked_to_end: Callable[[], bool]) -> bool:
         """Write the terminal status. While the disk is full it is retried for long, unless the worker is asked to end."""
         self._seq += 1
         document = self._document(ending.state, ending)
@@ -125,8 +125,8 @@ class StatusWriter:
             self._objects.put_last_status(self._attempt, document, self._versions)
             is_written = True
         except ObjectsError:
-            is_written = put_patiently(lambda: self._objects.put_last_status(self._attempt, document), is_told_to_go)
-        self._tell(True, document if is_written else b"")
+            is_written = put_patiently(lambda: self._objects.put_last_status(self._attempt, document), is_asked_to_end)
+        self._report(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.supervise.wake import wake
 
@@ -134,14 +134,14 @@ class StatusWriter:
         return is_written
 
     def _document(self, state: str, ending: Ending | None) -> bytes:
-        document = _words(self._attempt, self._seq, state, self._started_at, ending)
+        document = _fields(self._attempt, self._seq, state, self._started_at, ending)
         if self.is_preparing and ending is None:
             document["preparing"] = True
         return self._signer.sign(dumps(document))
 
-    def _send_news(self, _is_over: bool, _document: bytes) -> None:
-        """Send a hint to a scheduler on this machine. It does not matter whether one receives it."""
-        if not self._news:
+    def _notify_scheduler(self, _is_over: bool, _document: bytes) -> None:
+        """Notify a scheduler on this machine. It is only a hint, so it does not matter whether one receives it."""
+        if not self._status_address:
             return
         import _socket
 
@@ -149,7 +149,7 @@ class StatusWriter:
             messenger = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
             try:
                 messenger.setblocking(False)
-                messenger.sendto(self._attempt.encode(), self._news)
+                messenger.sendto(self._attempt.encode(), self._status_address)
             finally:
                 messenger.close()
         except OSError:

@@ -91,10 +91,10 @@ def has_other_children(known: int) -> bool:
         if _children is None or _children[0] != me:
             _children = me, os.open(f"/proc/self/task/{me}/children", os.O_RDONLY | os.O_CLOEXEC)
             descriptors.add(_children[1])
-        told = os.pread(_children[1], _PIECE, 0)
+        found = os.pread(_children[1], _PIECE, 0)
     except OSError:
         return False
-    return told not in (b"", b"%d " % known)
+    return found not in (b"", b"%d " % known)
 
 
 def descendants(marker: bytes) -> list[int]:
