@@ -359,7 +359,7 @@ async def test_a_killed_server_costs_no_task_and_is_replaced(shop: Shop) -> None
     assert await shop.answer() == IMPORTED
     server = await shop.ready()
     assert await shop.answer() == PRELOADED
-    pid = next(iter(shop.servers.preloads._projects.values())).pid
+    pid = next(iter(shop.servers.preloads._groups.values())).pid
     orders = [shop.order(shop.attempt(f"many{n}"), function="note") for n in range(20)]
     assert await shop.executor.start(orders, shop.news.put_nowait) == []
     os.kill(pid, signal.SIGKILL)

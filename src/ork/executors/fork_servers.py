@@ -22,7 +22,10 @@ from ork.telemetry import FORK_SERVER, PRELOADING, WORKER_POOL, Fallbacks
 
 MAX_SECONDS = 30.0  # for all imports of one server
 MAX_TRIES = 12  # servers that are started for the same names, each without another module
-MAX_PROJECTS = 8
+MAX_GROUPS = 8
+MAX_SERVERS = 8
+_UNFIT_SECONDS = 60.0
+_FINGERPRINT_SECONDS = 1.0
 _AGAIN_SECONDS = 5.0  # from the end of one server to the next try
 _NAME_BYTES = 256  # of the report file, see `ork.worker.pool.preload`
 _MAX_REQUEST_BYTES = 60_000
@@ -41,8 +44,8 @@ class PreloadGroup(NamedTuple):
 class _Preload:
     """The preloaded server of a project."""
 
-    def __init__(self, project: PreloadGroup, names: Sequence[str]) -> None:
-        self.project = project
+    def __init__(self, group: PreloadGroup, names: Sequence[str]) -> None:
+        self.group = group
         self.names = dict.fromkeys(names)
         self.left_out: dict[str, str] = {}  # modules and the reasons
         self.server: ForkServer | None = None  # ready
@@ -76,7 +79,7 @@ class Preloads:
         self._fallbacks = fallbacks
         self._configured = configured
         self._max_seconds = max_seconds
-        self._projects: dict[PreloadGroup, _Preload] = {}
+        self._groups: dict[PreloadGroup, _Preload] = {}
         self._checked: dict[PreloadGroup, ForkServer | None] = {}
 
     def look_again(self) -> None:
@@ -89,16 +92,16 @@ class Preloads:
             return None
         return self.server(PreloadGroup(interpreter, order.root, order.paths, order.env))
 
-    def server(self, project: PreloadGroup) -> ForkServer | None:
+    def server(self, group: PreloadGroup) -> ForkServer | None:
         """The server that is ready for tasks of the project; None if there is none yet."""
-        if project not in self._checked:
-            self._checked[project] = self._ready(project)
-        return self._checked[project]
+        if group not in self._checked:
+            self._checked[group] = self._ready(group)
+        return self._checked[group]
 
-    def learn(self, project: PreloadGroup, names: Sequence[str]) -> None:
+    def learn(self, group: PreloadGroup, names: Sequence[str]) -> None:
         """Tasks of the project were seen to import these modules."""
         if self._configured is None:
-            preload = self._preload(project)
+            preload = self._preload(group)
             preload.names |= dict.fromkeys(names)
             self._begin(preload)
 
@@ -113,23 +116,23 @@ class Preloads:
             self._forget(preload)
 
     def _of(self, interpreter: str) -> list[_Preload]:
-        return [each for each in self._projects.values() if each.project.interpreter == interpreter]
+        return [each for each in self._groups.values() if each.group.interpreter == interpreter]
 
     def close(self) -> None:
-        for preload in list(self._projects.values()):
+        for preload in list(self._groups.values()):
             self._forget(preload)
 
-    def _preload(self, project: PreloadGroup) -> _Preload:
+    def _preload(self, group: PreloadGroup) -> _Preload:
         """The entry of the project, as the most recently used one. The least recently used one is dropped if there are many."""
-        preload = self._projects.pop(project, None) or _Preload(project, self._configured or ())
-        while len(self._projects) >= MAX_PROJECTS:
-            self._forget(next(iter(self._projects.values())))
-        self._projects[project] = preload
+        preload = self._groups.pop(group, None) or _Preload(group, self._configured or ())
+        while len(self._groups) >= MAX_GROUPS:
+            self._forget(next(iter(self._groups.values())))
+        self._groups[group] = preload
         return preload
 
     def _forget(self, preload: _Preload) -> None:
-        self._projects.pop(preload.project, None)
-        self._checked.pop(preload.project, None)
+        self._groups.pop(preload.group, None)
+        self._checked.pop(preload.group, None)
         server, starting, preload.server, preload.starting = preload.server, preload.starting, None, None
         if server is not None:
             server.retire()
@@ -137,10 +140,10 @@ class Preloads:
             starting.kill(preload.pid)
         self._note()
 
-    def _ready(self, project: PreloadGroup) -> ForkServer | None:
-        if self._configured and project not in self._projects:
-            self._preload(project)
-        preload = self._projects.get(project)
+    def _ready(self, group: PreloadGroup) -> ForkServer | None:
+        if self._configured and group not in self._groups:
+            self._preload(group)
+        preload = self._groups.get(group)
         if preload is None:
             return None
         if preload.server is not None and _is_shadowed(preload):
@@ -156,14 +159,14 @@ class Preloads:
             return
         if preload.server is not None and set(wanted) <= set(preload.asked):
             return
-        base, request = self._base(preload.project.interpreter), _request(preload.project, wanted)
+        base, request = self._base(preload.group.interpreter), _request(preload.group, wanted)
         if base is None or len(request) > _MAX_REQUEST_BYTES:
             return
         preload.asked, preload.pid, preload.refusal = wanted, 0, {}
-        preload.folder_times = _folder_times(preload.project)
+        preload.folder_times = _folder_times(preload.group)
         try:
             server = ForkServer(
-                preload.project.interpreter,
+                preload.group.interpreter,
                 base.preloaded(request),
                 partial(self._ended, preload),
                 partial(self._on_message, preload),
@@ -197,12 +200,12 @@ class Preloads:
         preload.left_out |= {name: why for name, why in failed.items() if "." not in name or self._configured}
         if old is not None:
             old.retire()
-        self._checked.pop(preload.project, None)
+        self._checked.pop(preload.group, None)
         self._note()
         self._begin(preload)  # tasks may have imported more in the meantime
 
     def _ended(self, preload: _Preload, server: ForkServer) -> None:
-        self._checked.pop(preload.project, None)
+        self._checked.pop(preload.group, None)
         if preload.server is server:
             preload.server = None
         if preload.starting is not server:
@@ -236,9 +239,9 @@ class Preloads:
     def _note(self) -> None:
         """Publish the reasons of all modules that are left out."""
         reasons: dict[str, list[str]] = {}
-        for preload in self._projects.values():
+        for preload in self._groups.values():
             for name, why in preload.left_out.items():
-                reasons.setdefault(f"{preload.project.root}: {why}", []).append(name)
+                reasons.setdefault(f"{preload.group.root}: {why}", []).append(name)
         if reasons:
             shown = "; ".join(f"{', '.join(names[:3])} in {why}" for why, names in reasons.items())
             self._fallbacks.note(PRELOADING, f"each task imports {shown}")
@@ -246,18 +249,18 @@ class Preloads:
             self._fallbacks.clear(PRELOADING)
 
 
-def _request(project: PreloadGroup, names: Sequence[str]) -> bytes:
-    content = {"names": names, "root": project.root, "folders": _folders(project), "env": dict(project.env)}
+def _request(group: PreloadGroup, names: Sequence[str]) -> bytes:
+    content = {"names": names, "root": group.root, "folders": _folders(group), "env": dict(group.env)}
     return json.dumps(content).encode()
 
 
-def _folders(project: PreloadGroup) -> list[str]:
-    return [project.root, *project.paths]
+def _folders(group: PreloadGroup) -> list[str]:
+    return [group.root, *group.paths]
 
 
-def _folder_times(project: PreloadGroup) -> list[int | None]:
+def _folder_times(group: PreloadGroup) -> list[int | None]:
     times: list[int | None] = []
-    for folder in _folders(project):
+    for folder in _folders(group):
         try:
             times.append(os.stat(folder).st_mtime_ns)
         except OSError:
@@ -267,11 +270,11 @@ def _folder_times(project: PreloadGroup) -> list[int | None]:
 
 def _is_shadowed(preload: _Preload) -> bool:
     """True if the project has come to have a file that a task would import instead of a module that is loaded."""
-    times = _folder_times(preload.project)
+    times = _folder_times(preload.group)
     if times == preload.folder_times:
         return False
     preload.folder_times = times
-    for folder in _folders(preload.project):
+    for folder in _folders(preload.group):
         try:
             entries = os.listdir(folder)
         except OSError:
@@ -293,15 +296,6 @@ def _reason(preload: _Preload, server: ForkServer) -> tuple[str, str]:
         return str(preload.refusal["left_out"]), str(preload.refusal["why"])
     name = _current_name(server)
     return name, "its import ends the process" if name else ""
-
-
-MAX_SERVERS = 8
-
-
-_UNFIT_SECONDS = 60.0
-
-
-_FINGERPRINT_SECONDS = 1.0
 
 
 class ForkServers:

@@ -327,8 +327,8 @@ class LocalExecutor(Executor):
             return place
         if str(attempt.key) in self._pending:
             return Presence.RUNNING
-        resident, start_time = self._taken.get(str(attempt.key), (0, 0))
-        if resident and processes.process_start_time(resident) == start_time:
+        worker, start_time = self._taken.get(str(attempt.key), (0, 0))
+        if worker and processes.process_start_time(worker) == start_time:
             return Presence.RUNNING
         child = self._children.get(attempt.key)
         if child is not None and processes.process_start_time(child) is not None:

@@ -247,8 +247,8 @@ class WorkerPool:
     def _learn(self, worker: WorkerHandle, facts: bytes) -> None:
         """A task of the project imported these modules."""
         seen = json.loads(facts)
-        project = PreloadGroup(worker.kind[0], seen["root"], tuple(seen["paths"]), tuple(sorted(seen["env"].items())))
-        self._servers.preloads.learn(project, seen["names"])
+        group = PreloadGroup(worker.kind[0], seen["root"], tuple(seen["paths"]), tuple(sorted(seen["env"].items())))
+        self._servers.preloads.learn(group, seen["names"])
 
     def _should_share(self, kind: Kind) -> bool:
         """True if the queued requests of a worker would finish sooner on other workers."""
