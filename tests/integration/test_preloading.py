@@ -328,20 +328,24 @@ async def test_two_projects_have_servers_of_their_own(shop: Shop) -> None:
 
 @in_shop()
 async def test_tasks_share_no_random_state(shop: Shop) -> None:
-    # As numpy does it: a global state, which `seed()` makes anew.
+    # As numpy does it: a global state, which `seed()` makes anew. As torch does it: a global generator of a type of its own.
     shop.install(
         **{
             "numpy/random": "import os\ndef seed():\n    global STATE\n    STATE = os.urandom(8).hex()\nseed()\n",
             "numpy/__init__": LIBRARY,
+            "torch": "import os\nclass Generator:\n    def seed(self):\n        self.state = os.urandom(8).hex()\n"
+            "default_generator = Generator()\ndefault_generator.seed()\n",
         }
     )
     shop.write(
-        "tasks.py", "import random, numpy.random\n\ndef main():\n    return [random.random(), numpy.random.STATE]\n"
+        "tasks.py",
+        "import random, numpy.random, torch\n\ndef main():\n"
+        "    return [random.random(), numpy.random.STATE, torch.default_generator.state]\n",
     )
     await shop.answer()
     await shop.ready()
     drawn = [await shop.answer() for _ in range(4)]
-    assert len({first for first, _ in drawn}) == len({second for _, second in drawn}) == 4
+    assert [len(set(numbers)) for numbers in zip(*drawn, strict=True)] == [4, 4, 4]
 
 
 @in_shop()

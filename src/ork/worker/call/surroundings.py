@@ -102,11 +102,14 @@ class LoggingSetUp:
 
 
 def reseed() -> None:
-    """Seed the global random generator of a preloaded NumPy again, so that no two processes share its state. Python's own
-    `random` does that after every fork."""
+    """Seed the global random generators of a preloaded NumPy and PyTorch again, so that no two processes share their state.
+    Python's own `random` does that after every fork; Polars and Arrow have no state before they are called."""
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
+    generator = getattr(sys.modules.get("torch"), "default_generator", None)
+    if generator is not None:
+        generator.seed()
 
 
 def finish_as_the_interpreter_would() -> None:

@@ -142,11 +142,13 @@ class _Traces:
 
 def _generator_in(modules: Sequence[object]) -> str | None:
     """Why a module with a random generator of its own cannot be preloaded: all tasks would draw the same numbers. The global
-    ones of Python and NumPy are seeded again after a fork."""
-    random, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    ones of Python, NumPy and PyTorch are seeded again after a fork."""
+    random, numpy, torch = (sys.modules.get(name) for name in ("random", "numpy.random", "torch"))
     kinds = [getattr(random, "Random", None), *(getattr(numpy, name, None) for name in ("Generator", "RandomState"))]
-    # The global functions are methods of the global generators.
+    kinds.append(getattr(torch, "Generator", None))
+    # The global functions of Python and NumPy are methods of the global generators.
     global_ones = [getattr(getattr(module, "random", None), "__self__", None) for module in (random, numpy)]
+    global_ones.append(getattr(torch, "default_generator", None))
     for module in modules:
         for value in list(getattr(module, "__dict__", {}).values()):
             if any(type(value) is kind for kind in kinds) and not any(value is each for each in global_ones):
