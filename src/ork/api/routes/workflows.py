@@ -88,6 +88,26 @@ async def deploy_workflow(
     return json_response({"workflows": [deployed]}, 201 if is_new else 200)
 
 
+@routes.add(
+    "POST",
+    "/workflows/check",
+    Role.OPERATOR,
+    response_model=models.CheckedWorkflow,
+    openapi_extra=_DEFINITION,
+)
+async def check_workflow(
+    request: Request,
+    source: Annotated[str | None, Query(max_length=4000, description="The file's name, for messages.")] = None,
+) -> Response:
+    """Checks a workflow file as `ork validate` does: 422 with all errors at once, or its name and tasks. Nothing is
+    deployed, and user code is not run."""
+    api = api_of(request)
+    text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    version = await asyncio.to_thread(read_version, text, kind, api.root, source, api.project)
+    tasks = [task.name for task in version.workflow.tasks]
+    return json_response({"name": version.workflow.name, "version": version.id, "tasks": tasks})
+
+
 @routes.add("GET", "/workflows/{name}", Role.VIEWER, response_model=models.WorkflowWithDefinition)
 async def get_workflow(request: Request, name: WorkflowName) -> Response:
     """Returns a workflow with its definition."""
