@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,53 @@ def test_nothing_is_left_unfinished(tree: Path) -> None:
 
 def test_modules_are_named_after_what_they_hold(tree: Path) -> None:
     assert [str(path) for path in python_files(tree / "src") if path.stem in SAYS_NOTHING] == []
+
+
+# Names of several classes, by why they are the same idea, and where those classes may be.
+SAME_IDEA = {
+    "the same idea on two backends": (
+        ("state/sqlite/", "state/postgres/", "state/firestore/"),
+        ("Address", "ChangeListener", "Database", "RowChanges"),
+    ),
+    "the SDK declares what it may not import": (
+        ("in_process/result.py", "sdk/workflow.py"),
+        ("Result",),
+    ),
+    "the response of the API that shows the other one": (
+        ("api/models.py", "api/page_models.py", "api/sessions.py", "core/", "model/", "scheduler/", "sdk/", "state/", "status/"),
+        (
+            "Attempt", "AuditEntry", "Control", "Failure", "GroupPlace", "LimitUse", "Location", "NewSession", "OperationCost",
+            "PendingApproval", "Run", "RunCost", "RunPage", "Schedule", "Scheduler", "Task", "TaskCost", "TaskSince", "TickReport",
+            "Token", "UnsentAlert", "Version", "VersionEntry", "WorkerConfig", "Workflow",
+        ),
+    ),
+}  # fmt: skip
+
+
+def class_names(body: list[ast.stmt], outer: str = "") -> Iterator[str]:
+    """A class inside a class bears the name of both; one inside a function or a condition its own."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield outer + node.name
+            yield from class_names(node.body, f"{outer}{node.name}.")
+        else:
+            inner = [child for child in ast.walk(node) if isinstance(child, ast.ClassDef)]
+            yield from (outer + child.name for child in inner)
+
+
+def test_no_two_classes_of_one_name_for_different_ideas(tree: Path, modules: dict[Path, ast.Module]) -> None:
+    files: dict[str, list[str]] = defaultdict(list)
+    for path, module in modules.items():
+        for name in class_names(module.body):
+            files[name].append(path.relative_to(tree / "src" / "ork").as_posix())
+    several = {name: sorted(where) for name, where in files.items() if len(where) > 1}
+    allowed = {name: where for where, names in SAME_IDEA.values() for name in names}
+    assert sorted(set(allowed) - set(several)) == [], "no longer needed on the list"
+    assert {
+        name: where
+        for name, where in several.items()
+        if not all(file.startswith(allowed.get(name, ())) for file in where)
+    } == {}, "rename one of them, so that each name says whose it is"
 
 
 def test_only_the_settings_read_the_environment(tree: Path) -> None:

@@ -16,9 +16,9 @@ from ork.executors.local_worker import inherited
 from ork.objects.buckets import azure, environment, s3_signing
 from ork.objects.buckets.address import read_address
 from ork.objects.buckets.environment import names_to_pass
-from ork.objects.buckets.gcs import Token
+from ork.objects.buckets.gcs import AccessToken
 from ork.objects.buckets.requests import Request
-from ork.objects.buckets.s3_signing import Signature
+from ork.objects.buckets.s3_signing import S3Signature
 
 EXPIRES = "2099-01-01T00:00:00Z"
 
@@ -79,7 +79,7 @@ def test_a_google_token_comes_from_the_metadata_server_once(
     monkeypatch.setenv("GCE_METADATA_HOST", metadata.host)
     path = "/computeMetadata/v1/instance/service-accounts/default/token"
     metadata.answers[path] = {"access_token": "token1", "expires_in": 3600}
-    token = Token()
+    token = AccessToken()
     assert [token.value(), token.value()] == ["token1", "token1"]
     ((_, _, headers, _),) = metadata.asked
     assert headers["metadata-flavor"] == "Google"
@@ -97,7 +97,7 @@ def test_a_user_of_gcloud_is_known(metadata: Metadata, tmp_path: Path) -> None:
     folder = tmp_path / ".config/gcloud"
     folder.mkdir(parents=True)
     (folder / "application_default_credentials.json").write_text(json.dumps(user))
-    assert Token().value() == "token2"
+    assert AccessToken().value() == "token2"
     assert b"refresh_token=c" in metadata.asked[0][3]
 
 
@@ -105,7 +105,7 @@ def test_a_service_account_key_is_refused_with_the_reason(tmp_path: Path, monkey
     (tmp_path / "key.json").write_text('{"type": "service_account"}')
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
     with pytest.raises(ObjectsError, match="standard library cannot make") as raised:
-        Token().value()
+        AccessToken().value()
     assert "gcloud auth" in str(raised.value.hint)
 
 
@@ -118,7 +118,7 @@ def test_a_signature_is_that_of_the_example_in_the_documentation(monkeypatch: py
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
     monkeypatch.setattr(s3_signing.time, "gmtime", lambda: (2013, 5, 24, 0, 0, 0, 4, 144, 0))
     request = Request("GET", "/test.txt", headers={"Range": "bytes=0-9"})
-    Signature("us-east-1", is_anonymous_without_keys=False).add(request, "examplebucket.s3.amazonaws.com", "")
+    S3Signature("us-east-1", is_anonymous_without_keys=False).add(request, "examplebucket.s3.amazonaws.com", "")
     assert request.headers["Authorization"].endswith(
         "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
     )
@@ -127,7 +127,7 @@ def test_a_signature_is_that_of_the_example_in_the_documentation(monkeypatch: py
 def signed(metadata: Metadata, change: Callable[[], None]) -> dict[str, str]:
     change()
     request = Request("GET", "/key")
-    Signature("eu-central-1", is_anonymous_without_keys=False).add(request, "host", "")
+    S3Signature("eu-central-1", is_anonymous_without_keys=False).add(request, "host", "")
     return request.headers
 
 
@@ -170,7 +170,7 @@ def test_a_pod_has_a_web_identity(metadata: Metadata, monkeypatch: pytest.Monkey
 
 def test_an_emulator_is_used_without_credentials_where_there_are_none() -> None:
     request = Request("GET", "/key")
-    Signature(None, is_anonymous_without_keys=True).add(request, "host", "")
+    S3Signature(None, is_anonymous_without_keys=True).add(request, "host", "")
     assert request.headers == {}
 
 

@@ -48,12 +48,6 @@ async def test_a_pending_run_is_claimed_with_its_version_and_epoch_one(store: St
     assert await store.get_owner(run.id) == ANN
 
 
-async def test_nobody_is_alone_who_has_a_peer(store: StateStore) -> None:
-    await register(store, ANN)
-    await register(store, BEN)
-    assert not (await store.claim_runs(ANN, 1, NOW)).is_alone
-
-
 async def test_an_owned_run_is_not_claimed_again(stores) -> None:
     here, there = stores.open(), stores.open()
     await start_runs(here, 3)

@@ -15,7 +15,7 @@ import pytest
 
 from ork.executors import fork_servers
 from ork.executors.fork_server import ForkServer
-from ork.executors.fork_servers import ForkServers, Project
+from ork.executors.fork_servers import ForkServers, PreloadGroup
 from ork.executors.local import LocalExecutor
 from ork.fallbacks import PRELOADING, Fallbacks
 from ork.model.workflow import Isolation
@@ -78,7 +78,7 @@ class Shop(Workshop):
         self.servers.preloads.look_again()
         interpreter = str(self.root / ".venv" / "bin" / "python")
         return self.servers.preloads.server(
-            Project(interpreter, str(self.root), (), tuple(sorted((env or {}).items())))
+            PreloadGroup(interpreter, str(self.root), (), tuple(sorted((env or {}).items())))
         )
 
     async def ready(self, env: dict[str, str] | None = None) -> ForkServer:

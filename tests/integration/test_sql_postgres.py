@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ork
-from ork.sdk.sql import Defaults, SqlExecutor
+from ork.sdk.sql import SqlDefaults, SqlExecutor
 
 DRIVERS = ("psycopg", "psycopg2", "pg8000", "asyncpg")
 EVIL = "x'; DROP TABLE t; --"
@@ -70,7 +70,7 @@ def url(request: pytest.FixtureRequest, server: str, monkeypatch: pytest.MonkeyP
 
 
 def run(database: str, inputs: dict[str, Any] | None = None, /, **config: Any) -> Any:
-    return SqlExecutor(Defaults(database)).run(ork.Context(), SqlExecutor.TaskConfig(**config), inputs or {})
+    return SqlExecutor(SqlDefaults(database)).run(ork.Context(), SqlExecutor.TaskConfig(**config), inputs or {})
 
 
 def test_statements_rows_and_hostile_values(url: str) -> None:

@@ -21,7 +21,7 @@ from ork.api.context import Caller
 from ork.api.failed_sign_ins import FailedSignIns
 from ork.api.identity_tokens import IdentityVerifier, is_identity_token
 from ork.api.problems import problem
-from ork.api.quotas import Quota, Rates
+from ork.api.quotas import Quota, RequestRates
 from ork.api.routing import Match, Route
 from ork.api.sessions import HEADER, cookies_named, site_of
 from ork.api.sign_ins import CHALLENGE, SignIns, SignInStore
@@ -69,7 +69,7 @@ class Callers:
         self._throttle = self.sign_ins.throttle
         self._attempts = AttemptProofs(known, monotonic)
         self._lookups = Quota(LOOKUPS, LOOKUPS_OF_ONE_ADDRESS)
-        self._rates = Rates(REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST)
+        self._rates = RequestRates(REQUESTS_PER_SECOND, REQUESTS_IN_A_BURST)
 
     async def check(
         self, scope: Scope, headers: Headers, receive: Receive, match: Match

@@ -16,7 +16,7 @@ from ork.model.access import Role
 VIEWER = Caller("export", Role.VIEWER)
 
 
-class Answer(NamedTuple):
+class InProcessResponse(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
@@ -32,7 +32,7 @@ class InProcessApi:
 
     async def get(
         self, path: tuple[object, ...], query: dict[str, Any], headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> InProcessResponse:
         return await self.request("GET", path, query, headers)
 
     async def request(
@@ -42,17 +42,13 @@ class InProcessApi:
         query: dict[str, Any],
         headers: dict[str, str] | None = None,
         body: bytes = b"",
-        *,
-        caller: Caller | None = None,
-    ) -> Answer:
-        """The answer to one request, sent by `caller` (default: the caller of this object)."""
-        sender = caller or self._caller
+    ) -> InProcessResponse:
         whole = PREFIX + "".join(f"/{part}" for part in path)
         route = self._table.match(method, whole).route
-        if route is None or route.role is None or not sender.role.includes(route.role):
-            return Answer(404, {}, b"")
+        if route is None or route.role is None or not self._caller.role.includes(route.role):
+            return InProcessResponse(404, {}, b"")
         received = _Received()
-        scope = {**_scope(method, whole, query, headers or {}), "ork.caller": sender}
+        scope = {**_scope(method, whole, query, headers or {}), "ork.caller": self._caller}
         await self._app(scope, _one_request(body), received)
         return received.answer()
 
@@ -70,9 +66,9 @@ class _Received:
         else:
             self._parts.append(message.get("body", b""))
 
-    def answer(self) -> Answer:
+    def answer(self) -> InProcessResponse:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._start["headers"]}
-        return Answer(self._start["status"], headers, b"".join(self._parts))
+        return InProcessResponse(self._start["status"], headers, b"".join(self._parts))
 
 
 def _scope(method: str, path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Quota:
                 del self._held[name]
 
 
-class Rates:
+class RequestRates:
     """At most `per_second` requests with the same name in the long run, and `burst` at once."""
 
     def __init__(self, per_second: float, burst: int) -> None:

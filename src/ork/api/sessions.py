@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from ork.api.signing import KeyStore, Signer
+from ork.api.signing import KeyStore, StoreKeySigner
 from ork.model.access import Token
 
 HEADER = "x-ork-session"
@@ -44,7 +44,7 @@ class Site(NamedTuple):
         return "/" if self.scheme == "https" else "/api/"  # the prefix __Host- requires /
 
 
-class Session(NamedTuple):
+class BrowserSession(NamedTuple):
     digest: str
     ends: datetime
 
@@ -59,7 +59,7 @@ class NewSession(NamedTuple):
 
 class Sessions:
     def __init__(self, store: KeyStore) -> None:
-        self._signer = Signer(store, "session")
+        self._signer = StoreKeySigner(store, "session")
 
     async def begin(self, token: Token, port: int, now: datetime) -> NewSession:
         ends = min(now + LIFETIME, token.expires_at or now + LIFETIME)
@@ -68,14 +68,14 @@ class Sessions:
         cookie = f"{token.digest}.{until}.{random}.{signature}"
         return NewSession(half, cookie, datetime.fromtimestamp(until, UTC))
 
-    async def find(self, cookies: Iterable[str], half: str, port: int) -> Session | None:
+    async def find(self, cookies: Iterable[str], half: str, port: int) -> BrowserSession | None:
         """The session of these two halves; it may have ended, or its token may be revoked."""
         if _HALF.fullmatch(half) is None:
             return None
         for found in filter(None, map(_COOKIE.fullmatch, cookies)):
             digest, ends, random = found["digest"], int(found["ends"]), found["random"]
             if await self._signer.is_signed(found["signature"], digest, ends, random, half, port):
-                return Session(digest, datetime.fromtimestamp(ends, UTC))
+                return BrowserSession(digest, datetime.fromtimestamp(ends, UTC))
         return None
 
 

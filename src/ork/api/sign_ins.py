@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ork.api import problems
 from ork.api.failed_sign_ins import FailedSignIns
 from ork.api.problems import problem
-from ork.api.sessions import Session, Sessions
+from ork.api.sessions import BrowserSession, Sessions
 from ork.api.throttle import Throttle, suspect_of
 from ork.api.tickets import Tickets, TicketStore
 from ork.api.tokens import digest_of
@@ -89,7 +89,7 @@ class SignIns:
 
     async def with_session(
         self, cookies: list[str], half: str, port: int, address: str
-    ) -> tuple[Token, Session] | Response:
+    ) -> tuple[Token, BrowserSession] | Response:
         session = await self.sessions.find(cookies, half, port)
 
         async def find() -> Token | Rejection:

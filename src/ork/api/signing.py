@@ -13,7 +13,7 @@ class KeyStore(Protocol):
     async def signing_key(self) -> bytes: ...
 
 
-class Signer:
+class StoreKeySigner:
     """Signatures for one purpose are not valid for another. The store's key is read once."""
 
     def __init__(self, store: KeyStore, purpose: str) -> None:

@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from ork.api.signing import KeyStore, Signer
+from ork.api.signing import KeyStore, StoreKeySigner
 
 TICKET_SECONDS = 60
 UI = "ui"
@@ -38,7 +38,7 @@ class Ticket(NamedTuple):
 class Tickets:
     def __init__(self, store: TicketStore) -> None:
         self._store = store
-        self._signer = Signer(store, "ticket")
+        self._signer = StoreKeySigner(store, "ticket")
 
     async def make(self, purpose: str, digest: str, now: datetime) -> str:
         """The text of a new ticket. Nothing is stored until it is used."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ork.api.client.connection import error_of
 from ork.api.context import Api, Caller
-from ork.api.in_process import Answer, InProcessApi
+from ork.api.in_process import InProcessResponse, InProcessApi
 from ork.api.log_ends import log_end_of
 from ork.errors import RefusedError
 from ork.mcp.requests import LogEnd, encoded
@@ -46,7 +46,7 @@ class InProcessRequests:
         return None if await present_schedulers(self._api.store, None) else NO_SCHEDULER
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: InProcessResponse) -> Any:
     if answer.status >= 400:
         raise error_of(answer.status, answer.body)
     return json.loads(answer.body)

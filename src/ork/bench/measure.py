@@ -41,7 +41,7 @@ class ResultTarget(Record):
         return f"{what}{'≤' if self.at_most else '≥'} {self.limit:,g}{UNITS.get(self.field, '')}"
 
 
-class TaskTimes(Record):
+class TaskSeconds(Record):
     """The times of one task, in seconds since its run was created."""
 
     dispatched: float
@@ -57,7 +57,7 @@ class Sample(Record):
     cpu_seconds: float | None = None
     rss_mb: float | None = None
     statements: int | None = None
-    tasks: tuple[TaskTimes, ...] = ()
+    tasks: tuple[TaskSeconds, ...] = ()
     rss_growth_mb: float | None = None
     loop: dict[str, float] = made(default_factory=dict)  # seconds of each part of the scheduler's steps
     first_seconds: float | None = None  # of the first task of a scheduler, measured before
@@ -76,7 +76,7 @@ class Work(Record):
     targets: tuple[ResultTarget, ...] = ()
     rate: bool = False
     more_floors: dict[str, Any] = made(default_factory=dict)
-    latency: Callable[[TaskTimes], float] = lambda task: task.finished - task.dispatched
+    latency: Callable[[TaskSeconds], float] = lambda task: task.finished - task.dispatched
 
 
 def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def per_second(tasks: int, seconds: float) -> float | None:
     return round(tasks / seconds, 1) if tasks and seconds else None
 
 
-def stages(tasks: Sequence[TaskTimes]) -> dict[str, dict[str, float | None]] | None:
+def stages(tasks: Sequence[TaskSeconds]) -> dict[str, dict[str, float | None]] | None:
     """The parts of a task's time; None if no task was measured."""
     if not tasks:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ork.bench.measure import Sample, TaskTimes
+from ork.bench.measure import Sample, TaskSeconds
 from ork.bench.processes import run
 from ork.model.record import replaced
 
@@ -33,7 +33,7 @@ def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
         measured["cpu_s"],
         measured["rss_mb"],
         measured["statements"],
-        tuple(TaskTimes(*times) for times in measured["tasks"]),
+        tuple(TaskSeconds(*times) for times in measured["tasks"]),
         measured.get("rss_growth_mb"),
         measured.get("loop", {}),
         measured.get("first_s"),

@@ -29,7 +29,7 @@ IDLE_FRAME_SECONDS = 0.5
 ANNOUNCE_AFTER_SECONDS = 2.0
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     wants_history: bool
     shows_attempts: bool  # whether attempts that started and failed between two refreshes are shown
 

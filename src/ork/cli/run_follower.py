@@ -11,7 +11,7 @@ from enum import Enum
 
 from ork.app.installation import Installation, timeouts_of
 from ork.cli.paint import visible
-from ork.cli.progress import Progress
+from ork.cli.progress import ProgressDisplay
 from ork.core.commands import tasks_to_retry
 from ork.errors import StoreUnavailableError
 from ork.model.ids import RunId, TaskKey
@@ -84,7 +84,7 @@ class RunFollower:
         self,
         installation: Installation,
         run: RunId,
-        progress: Progress,
+        progress: ProgressDisplay,
         interrupts: Interrupts,
         *,
         may_work: bool,

@@ -20,7 +20,7 @@ class DescribedParameter(NamedTuple):
     type: Typed | None
 
 
-class Signature(NamedTuple):
+class FunctionSignature(NamedTuple):
     """A described function. `returns` is None without an annotation."""
 
     name: str
@@ -41,7 +41,7 @@ def function_key(action: PythonCall) -> str:
     return f"{action.file or action.module}:{action.function}"
 
 
-def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
+def read_signature(key: str, described: Mapping[str, Any]) -> FunctionSignature:
     """Parse the description that `ork.worker.convert.annotations.describe_function` returns."""
     file, _, name = key.rpartition(":")
     names = described["types"]
@@ -52,7 +52,7 @@ def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
         if each["kind"] in ("positional_only", "named")
     }
     position = f"{described.get('file') or file}:{described['line']}"
-    return Signature(name, position, parameters, _typed(described["returns"], names), "any_named" in kinds)
+    return FunctionSignature(name, position, parameters, _typed(described["returns"], names), "any_named" in kinds)
 
 
 def _typed(kind: TypeJson | None, names: Mapping[str, TypeJson]) -> Typed | None:

@@ -24,7 +24,7 @@ _BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 def link(parsed: ParsedWorkflow, report: ProblemReport) -> dict[str, tuple[str, ...]]:
     """The dependencies of every task, explicit and implied, without duplicates. Problems are added to the report."""
-    names = _Names(parsed)
+    names = _KnownNames(parsed)
     links = {name: tuple(_dependencies(task, names, report)) for name, task in parsed.tasks.items()}
     cycle = find_cycle(links)
     if cycle is not None:
@@ -88,7 +88,7 @@ def in_topological_order(links: Mapping[str, tuple[str, ...]]) -> list[str]:
     return order
 
 
-class _Names:
+class _KnownNames:
     """The names that references may use, with suggestions for misspelt ones."""
 
     def __init__(self, parsed: ParsedWorkflow) -> None:
@@ -99,7 +99,7 @@ class _Names:
         self.similar_param = Suggester(self.params)
 
 
-def _dependencies(task: ParsedTask, names: _Names, report: ProblemReport) -> dict[str, None]:
+def _dependencies(task: ParsedTask, names: _KnownNames, report: ProblemReport) -> dict[str, None]:
     found: dict[str, None] = {}
     for index, dependency in enumerate(task.spec.depends_on):
         if _is_dependency(task, index, dependency, names, report):
@@ -110,7 +110,7 @@ def _dependencies(task: ParsedTask, names: _Names, report: ProblemReport) -> dic
     return found
 
 
-def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names, report: ProblemReport) -> bool:
+def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _KnownNames, report: ProblemReport) -> bool:
     name = task.spec.name
     if dependency == name:
         message = f"task {quoted(name)} depends on itself"
@@ -123,7 +123,7 @@ def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names,
     return True
 
 
-def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _Names, report: ProblemReport) -> bool:
+def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _KnownNames, report: ProblemReport) -> bool:
     if ref.task is not None and ref.task not in names.tasks:
         message = f"{quoted(str(ref))} points at {quoted(ref.task)}, which is not a task"
         report.add("ORK205", message, task.node_at(*path), hint=names.similar_task.hint(ref.task))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ork.compile.arguments import missing_hint, missing_message
 from ork.compile.declared import declared_input
-from ork.compile.described import Signature, UninspectedFunction, function_key
+from ork.compile.described import FunctionSignature, UninspectedFunction, function_key
 from ork.compile.graph import refs_of
 from ork.compile.load import WorkflowDraft
 from ork.compile.strict import check_strictly
@@ -27,7 +27,7 @@ from ork.model.workflow import Const, PythonCall, Ref, SubWorkflow, TaskSpec, Va
 if TYPE_CHECKING:
     from ork.model.types import TypeJson
 
-Functions: TypeAlias = Mapping[str, Signature | UninspectedFunction | None]
+Functions: TypeAlias = Mapping[str, FunctionSignature | UninspectedFunction | None]
 
 _NO_FUNCTION = UninspectedFunction("it is not a function")
 _NOT_INSPECTED = UninspectedFunction("it was not inspected")
@@ -67,14 +67,14 @@ class _Tasks:
     def is_unknown(self, spec: TaskSpec) -> bool:
         return self.found(spec) is None
 
-    def found(self, spec: TaskSpec) -> Signature | UninspectedFunction | None:
+    def found(self, spec: TaskSpec) -> FunctionSignature | UninspectedFunction | None:
         if not isinstance(spec.action, PythonCall):
             return _NO_FUNCTION
         return self._functions.get(function_key(spec.action), _NOT_INSPECTED)
 
-    def signature(self, spec: TaskSpec) -> Signature | None:
+    def signature(self, spec: TaskSpec) -> FunctionSignature | None:
         found = self.found(spec)
-        return found if isinstance(found, Signature) else None
+        return found if isinstance(found, FunctionSignature) else None
 
     def output(self, name: str) -> Typed:
         """The output type that downstream tasks receive; a list for a task that fans out."""
@@ -155,7 +155,7 @@ class _Check:
             self._report.add("ORK504", message, self._function_node(), hint=hint)
         self._refuse_unknown_inputs(signature)
 
-    def _refuse_unknown_inputs(self, signature: Signature) -> None:
+    def _refuse_unknown_inputs(self, signature: FunctionSignature) -> None:
         for name, _ in self._spec.inputs:
             if name not in signature.parameters and not signature.takes_any_name:
                 hint = Suggester(signature.parameters).hint(name) or f"it is defined at {signature.position}"
@@ -201,20 +201,20 @@ class _Check:
             message = f"task {quoted(self._spec.name)}: {quoted(name)} must be {shown}, and {source.words}{details}"
             self._report.add("ORK405", message, source.node, hint=self._hint(name, source))
 
-    def _hint(self, name: str, source: _Source) -> str | None:
+    def _hint(self, name: str, source: _SourceValue) -> str | None:
         asks = f"{quoted(self._spec.name)} asks for it in `input_type`"
         if name not in self._declared_fields():
             asks = f"{quoted(self._spec.name)} asks for it at {self._signature.position}" if self._signature else ""
         return asks + (self._tasks.where(source.task) if source.task else "")
 
-    def _source(self, name: str) -> _Source | None:
+    def _source(self, name: str) -> _SourceValue | None:
         """Where the argument comes from, in the order in which the worker looks it up."""
         spec, parsed = self._spec, self._parsed
         inputs = dict(spec.inputs)
         if name in inputs:
             return self._input_source(inputs[name], parsed.node_at("inputs", name))
         if name == "item" and isinstance(spec.foreach, Const):
-            return _Source(spec.foreach, ANY, "not every item is", parsed.node_at("foreach"), are_items=True)
+            return _SourceValue(spec.foreach, ANY, "not every item is", parsed.node_at("foreach"), are_items=True)
         if name == "item" and spec.foreach is not None:
             return self._given(Ref(("item",)), parsed.node_at("foreach"))
         if name in spec.depends_on:
@@ -226,21 +226,21 @@ class _Check:
             return self._given(Ref(("params", name)), self._function_node())
         return None
 
-    def _input_source(self, value: Value, place: Node) -> _Source | None:
+    def _input_source(self, value: Value, place: Node) -> _SourceValue | None:
         if isinstance(value, Const):
-            return _Source(value, ANY, "this is not", place)
+            return _SourceValue(value, ANY, "this is not", place)
         if isinstance(value, Ref):
             return self._given(value, place.get("ref") or place)
-        return _Source(value, Typed("str", {}), "a secret is text", place)
+        return _SourceValue(value, Typed("str", {}), "a secret is text", place)
 
-    def _given(self, ref: Ref, place: Node) -> _Source | None:
+    def _given(self, ref: Ref, place: Node) -> _SourceValue | None:
         found = self._follow(ref)
         if isinstance(found, Mismatch):
             return None
         whole = ref.task is not None and len(ref.path) == 3
         what = f"task {quoted(ref.task)}" if ref.task and whole else quoted(str(ref))
         verb = "gives" if whole else "is"
-        return _Source(ref, found, f"{what} {verb} {render_type(found.type, 'gives')}", place, ref.task)
+        return _SourceValue(ref, found, f"{what} {verb} {render_type(found.type, 'gives')}", place, ref.task)
 
     def _follow(self, ref: Ref) -> Typed | Mismatch:
         match ref.path:
@@ -293,7 +293,7 @@ class _Check:
         return self._parsed.node_at(key)
 
 
-class _Source(NamedTuple):
+class _SourceValue(NamedTuple):
     value: Value
     type: Typed
     words: str  # the middle of a sentence: what is passed instead

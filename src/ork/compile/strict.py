@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.compile.described import Signature, UninspectedFunction
+from ork.compile.described import FunctionSignature, UninspectedFunction
 from ork.definition.problems import quoted
 from ork.definition.report import ProblemReport
 from ork.definition.tasks import ParsedTask
@@ -11,12 +11,12 @@ from ork.model.workflow import Approval, PythonCall, SubWorkflow, TaskSpec
 
 
 def check_strictly(
-    report: ProblemReport, parsed: ParsedTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
+    report: ProblemReport, parsed: ParsedTask, spec: TaskSpec, function: FunctionSignature | UninspectedFunction | None
 ) -> None:
     """Add a problem for each value without a type."""
     if isinstance(spec.action, Approval):
         return
-    signature = function if isinstance(function, Signature) else None
+    signature = function if isinstance(function, FunctionSignature) else None
     untyped = _untyped_inputs(spec, signature)
     lacks_output = spec.output_type is None and (signature is None or signature.returns is None)
     if isinstance(spec.action, PythonCall) and isinstance(function, UninspectedFunction):
@@ -33,7 +33,7 @@ def check_strictly(
         report.add("ORK407", message, parsed.key, hint=_hint("output_type", signature))
 
 
-def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
+def _untyped_inputs(spec: TaskSpec, signature: FunctionSignature | None) -> list[str]:
     declared = dict(spec.input_types)
     if WHOLE_INPUT in declared or isinstance(spec.action, SubWorkflow):
         return []  # the params of a workflow have their own types
@@ -44,5 +44,5 @@ def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
     return [name for name in wanted if name not in declared]
 
 
-def _hint(key: str, signature: Signature | None) -> str:
+def _hint(key: str, signature: FunctionSignature | None) -> str:
     return f"annotate the function at {signature.position}, or add `{key}:`" if signature else f"add `{key}:`"

@@ -47,7 +47,7 @@ class HeartbeatReceived(NamedTuple):
     is_preparing: bool = False
 
 
-class Deferred(NamedTuple):
+class AttemptDeferred(NamedTuple):
     """The worker handed over to external jobs (as JSON) and exited; the attempt continues without it."""
 
     key: TaskKey
@@ -119,6 +119,6 @@ class CacheAnswer(NamedTuple):
     output: Output | None = None
 
 
-StatusEvent: TypeAlias = Started | HeartbeatReceived | Deferred | Succeeded | Failed
+StatusEvent: TypeAlias = Started | HeartbeatReceived | AttemptDeferred | Succeeded | Failed
 AttemptEvent: TypeAlias = StatusEvent | GivenUp | Closed
 Event: TypeAlias = Created | Commanded | Answered | AttemptEvent | TimerDue

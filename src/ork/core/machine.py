@@ -76,7 +76,7 @@ class RunMachine:
 
     def handle(self, event: ev.Event, now: datetime) -> None:
         match event:
-            case ev.Started() | ev.Succeeded() | ev.HeartbeatReceived() | ev.Deferred() | ev.Failed():
+            case ev.Started() | ev.Succeeded() | ev.HeartbeatReceived() | ev.AttemptDeferred() | ev.Failed():
                 attempt = self._attempt_of(event)
                 if attempt is not None and event.seq > attempt.seq:
                     self._on_status(event, attempt, now)
@@ -366,7 +366,7 @@ class RunMachine:
             case ev.HeartbeatReceived():
                 self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
                 self._note_preparation(self.tasks[event.key], event.is_preparing)
-            case ev.Deferred():
+            case ev.AttemptDeferred():
                 self._deferred(event, attempt, now)
             case ev.Failed():
                 self._attempt_failed(rows.failed(attempt, event, now), now)
@@ -395,7 +395,7 @@ class RunMachine:
             else "building its environment"
         )
 
-    def _deferred(self, event: ev.Deferred, attempt: Attempt, now: datetime) -> None:
+    def _deferred(self, event: ev.AttemptDeferred, attempt: Attempt, now: datetime) -> None:
         """The attempt continues without a worker. Its start may not have been seen."""
         if attempt.status is AttemptStatus.DISPATCHED:
             started = ev.Started(event.key, event.attempt, event.seq, now)

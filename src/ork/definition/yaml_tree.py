@@ -141,7 +141,7 @@ class _Builder:
 
     def tree(self) -> Node:
         """The next value with all its children. Uses a stack of open containers instead of recursion."""
-        stack: list[_Open] = []
+        stack: list[_OpenList] = []
         for _ in range(MAX_EVENTS):
             event = self.next_event()
             event_type = type(event)
@@ -170,7 +170,7 @@ class _Builder:
             return _node(Kind.BAD, None, event)
         return _node(Kind.QUOTED if event.style else Kind.PLAIN, event.value, event)
 
-    def _open(self, event: Any, depth: int) -> _Open:
+    def _open(self, event: Any, depth: int) -> _OpenList:
         if depth >= MAX_DEPTH:
             raise _Unreadable("ORK111", f"nested more than {MAX_DEPTH} levels deep", event)
         if depth == 0 and type(event) is yaml.SequenceStartEvent and not self.may_be_list:
@@ -178,7 +178,7 @@ class _Builder:
         if event.anchor is not None or event.tag is not None:
             self._refuse_marks(event)
         if type(event) is yaml.SequenceStartEvent:
-            return _Open(_node(Kind.LIST, (), event))
+            return _OpenList(_node(Kind.LIST, (), event))
         return _OpenMap(_node(Kind.MAP, (), event))
 
     def _refuse_marks(self, event: Any) -> None:
@@ -192,7 +192,7 @@ class _Builder:
         self.report.add(code, message, _node(Kind.BAD, None, event), hint=hint)
 
 
-class _Open:
+class _OpenList:
     """A list whose end is not reached yet."""
 
     __slots__ = ("children", "node")
@@ -209,7 +209,7 @@ class _Open:
         return self.node
 
 
-class _OpenMap(_Open):
+class _OpenMap(_OpenList):
     __slots__ = ("key", "seen")
 
     def __init__(self, node: Node) -> None:

@@ -29,7 +29,7 @@ _MAX_REQUEST_BYTES = 60_000
 Variables = tuple[tuple[str, str], ...]
 
 
-class Project(NamedTuple):
+class PreloadGroup(NamedTuple):
     """Tasks that can use the same preloaded modules."""
 
     interpreter: str
@@ -41,7 +41,7 @@ class Project(NamedTuple):
 class _Preload:
     """The preloaded server of a project."""
 
-    def __init__(self, project: Project, names: Sequence[str]) -> None:
+    def __init__(self, project: PreloadGroup, names: Sequence[str]) -> None:
         self.project = project
         self.names = dict.fromkeys(names)
         self.left_out: dict[str, str] = {}  # modules and the reasons
@@ -76,8 +76,8 @@ class Preloads:
         self._fallbacks = fallbacks
         self._configured = configured
         self._max_seconds = max_seconds
-        self._projects: dict[Project, _Preload] = {}
-        self._checked: dict[Project, ForkServer | None] = {}
+        self._projects: dict[PreloadGroup, _Preload] = {}
+        self._checked: dict[PreloadGroup, ForkServer | None] = {}
 
     def look_again(self) -> None:
         """Check the folders of each project again before its next task."""
@@ -87,15 +87,15 @@ class Preloads:
         """The server that can fork the order's worker; None if there is none, or none is ready."""
         if order.env is None or self._configured == ():
             return None
-        return self.server(Project(interpreter, order.root, order.paths, order.env))
+        return self.server(PreloadGroup(interpreter, order.root, order.paths, order.env))
 
-    def server(self, project: Project) -> ForkServer | None:
+    def server(self, project: PreloadGroup) -> ForkServer | None:
         """The server that is ready for tasks of the project; None if there is none yet."""
         if project not in self._checked:
             self._checked[project] = self._ready(project)
         return self._checked[project]
 
-    def learn(self, project: Project, names: Sequence[str]) -> None:
+    def learn(self, project: PreloadGroup, names: Sequence[str]) -> None:
         """Tasks of the project were seen to import these modules."""
         if self._configured is None:
             preload = self._preload(project)
@@ -119,7 +119,7 @@ class Preloads:
         for preload in list(self._projects.values()):
             self._forget(preload)
 
-    def _preload(self, project: Project) -> _Preload:
+    def _preload(self, project: PreloadGroup) -> _Preload:
         """The entry of the project, as the most recently used one. The least recently used one is dropped if there are many."""
         preload = self._projects.pop(project, None) or _Preload(project, self._configured or ())
         while len(self._projects) >= MAX_PROJECTS:
@@ -137,7 +137,7 @@ class Preloads:
             starting.kill(preload.pid)
         self._note()
 
-    def _ready(self, project: Project) -> ForkServer | None:
+    def _ready(self, project: PreloadGroup) -> ForkServer | None:
         if self._configured and project not in self._projects:
             self._preload(project)
         preload = self._projects.get(project)
@@ -246,16 +246,16 @@ class Preloads:
             self._fallbacks.clear(PRELOADING)
 
 
-def _request(project: Project, names: Sequence[str]) -> bytes:
+def _request(project: PreloadGroup, names: Sequence[str]) -> bytes:
     content = {"names": names, "root": project.root, "folders": _folders(project), "env": dict(project.env)}
     return json.dumps(content).encode()
 
 
-def _folders(project: Project) -> list[str]:
+def _folders(project: PreloadGroup) -> list[str]:
     return [project.root, *project.paths]
 
 
-def _folder_times(project: Project) -> list[int | None]:
+def _folder_times(project: PreloadGroup) -> list[int | None]:
     times: list[int | None] = []
     for folder in _folders(project):
         try:

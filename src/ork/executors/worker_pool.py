@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from ork.executors.fork_server import MAX_TAG_BYTES
-from ork.executors.fork_servers import ForkServers, Project
+from ork.executors.fork_servers import ForkServers, PreloadGroup
 from ork.executors.worker_handle import ENDS, LARGEST_REQUEST, Kind, WorkerHandle, make_socket_pair
 from ork.model.workflow import Isolation
 
@@ -47,7 +47,7 @@ class _RecentDurations:
 _NO_DURATIONS = _RecentDurations()
 
 
-class Listener(Protocol):
+class PoolListener(Protocol):
     """Receives reports about attempts that were given to the pool."""
 
     def on_taken(self, attempt: str, pid: int, start_time: int) -> None:
@@ -70,7 +70,7 @@ class Listener(Protocol):
 class WorkerPool:
     """`servers` may be shared with other pools; closing one pool closes the servers for all."""
 
-    def __init__(self, listener: Listener, servers: ForkServers) -> None:
+    def __init__(self, listener: PoolListener, servers: ForkServers) -> None:
         self._listener = listener
         self._servers = servers
         self._idle: dict[Kind, list[WorkerHandle]] = {}
@@ -247,7 +247,7 @@ class WorkerPool:
     def _learn(self, worker: WorkerHandle, facts: bytes) -> None:
         """A task of the project imported these modules."""
         seen = json.loads(facts)
-        project = Project(worker.kind[0], seen["root"], tuple(seen["paths"]), tuple(sorted(seen["env"].items())))
+        project = PreloadGroup(worker.kind[0], seen["root"], tuple(seen["paths"]), tuple(sorted(seen["env"].items())))
         self._servers.preloads.learn(project, seen["names"])
 
     def _should_share(self, kind: Kind) -> bool:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ork.compile.described import Signature, UninspectedFunction, function_key, read_signature
+from ork.compile.described import FunctionSignature, UninspectedFunction, function_key, read_signature
 from ork.compile.load import Loaded, WorkflowDraft, finish_draft
 from ork.compile.signatures import check_signatures
 from ork.errors import NotFoundError, UsageError
@@ -238,7 +238,7 @@ def check_types(
     asked = list(_functions_to_check(draft, strict))
     if not asked and not strict and not _has_types(draft.workflow):
         return loaded
-    files = _Files(root, paths, interpreter, cache_dir, {} if known is None else known)
+    files = _InspectedFiles(root, paths, interpreter, cache_dir, {} if known is None else known)
     seen = draft.found.checked | draft.found.annotated
     functions = {function_key(action): files.function(action, spec, spec.name in seen) for action, spec in asked}
     check_signatures(draft, functions, strict=strict)
@@ -261,7 +261,7 @@ def _has_types(workflow: CompiledWorkflow) -> bool:
     )
 
 
-class _Files:
+class _InspectedFiles:
     """Inspects each file once, with the interpreter of its tasks."""
 
     def __init__(
@@ -278,7 +278,9 @@ class _Files:
         self._cache_dir = cache_dir
         self._inspected = known
 
-    def function(self, action: PythonCall, spec: TaskSpec, is_seen: bool) -> Signature | UninspectedFunction | None:
+    def function(
+        self, action: PythonCall, spec: TaskSpec, is_seen: bool
+    ) -> FunctionSignature | UninspectedFunction | None:
         """None only if the function certainly does not exist: neither described nor, by `is_seen`, found in the source."""
         file = self._file(action)
         interpreter = self._interpreter_of(spec)

@@ -26,7 +26,7 @@ from ork.scheduler.group_orders import group_orders
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.sensitive import opened_params
 from ork.scheduler.spec_secrets import SECRET_PREFIX
-from ork.scheduler.specs import LaunchJob, SharedValue, SpecWriter, Target, constant_env, paths_in_place
+from ork.scheduler.specs import LaunchJob, SharedValue, SpecTarget, SpecWriter, constant_env, paths_in_place
 
 MANY_LAUNCHES = 300
 
@@ -65,7 +65,7 @@ class Launcher:
         self.use_key(b"")
         self._launches = 0
         self._expects_many = False
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, SpecTarget] = {}
         self._specs = SpecWriter(options)
 
     def use_key(self, signing_key: bytes) -> None:
@@ -160,12 +160,12 @@ class Launcher:
         env = None if self._options.task_user else constant_env(spec, self._options.worker_for(spec))
         return _Prepared(job, spec, str(job.attempt.key), document, secrets, shares, env)
 
-    def _target(self, executor: str) -> Target:
+    def _target(self, executor: str) -> SpecTarget:
         """Looked up once per launch and executor."""
         target = self._targets.get(executor)
         if target is None:
             found = self._executors.get(executor)
-            target = Target(True, None) if found is None else _target_of(found)
+            target = SpecTarget(True, None) if found is None else _target_of(found)
             self._targets[executor] = target
         return target
 
@@ -222,9 +222,9 @@ class Launcher:
         return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
 
 
-def _target_of(executor: Executor) -> Target:
+def _target_of(executor: Executor) -> SpecTarget:
     traits = executor.traits
-    return Target(traits.needs_specs, executor.status_address, traits.fence_seconds, traits.refers_to_secrets)
+    return SpecTarget(traits.needs_specs, executor.status_address, traits.fence_seconds, traits.refers_to_secrets)
 
 
 def _secrets_wanted(jobs: Sequence[LaunchJob]) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
@@ -13,7 +13,6 @@ from ork.state.records import Claim
 from ork.state.scheduling import SchedulerStore
 
 PEER_CHECK_SECONDS = 1.0
-CONTROLS_SECONDS = 5.0
 
 
 def never_provably_dead(_identity: str) -> bool:
@@ -48,8 +47,6 @@ class SchedulerLease:
         self._is_provably_dead = is_provably_dead
         self._terms = terms
         self._may_be_registered = False
-        self._is_alone = False  # when the last claim was made
-        self._controls_read_at = 0.0
         self._renewed_at: float | None = None
         self._peers_checked_at: float | None = None
 
@@ -61,15 +58,7 @@ class SchedulerLease:
         await self._read_controls()
 
     async def _read_controls(self) -> None:
-        sent = self._monotonic()
         self.control = control_for(await self._store.list_controls(), self.id, self._identity)
-        self._controls_read_at = sent
-
-    @property
-    def _has_current_controls(self) -> bool:
-        """True for a tick that read them a moment ago. The store notifies other schedulers of a new control, so those read
-        them again."""
-        return self.kind == "tick" and self._monotonic() - self._controls_read_at < CONTROLS_SECONDS
 
     @property
     def is_to_exit(self) -> bool:
@@ -84,18 +73,14 @@ class SchedulerLease:
         if self.control is not None:
             drains = self.control.mode is Mode.DRAINING
             commanded = () if drains else await self._store.runs_with_commands()
-            return await self._claim(0 if drains else limit, now, commanded), None
-        claim = await self._claim(limit, now, self._only)
+            claim = await self._store.claim_runs(self.id, 0 if drains else limit, now, only=commanded)
+            return claim, None
+        claim = await self._store.claim_runs(self.id, limit, now, only=self._only)
         if self._only is None:
             return claim, None
         found = {claimed.run.id for claimed in claim.runs} - self._only
         self._only |= found
         return claim, 0.0 if found else None
-
-    async def _claim(self, limit: int, now: datetime, only: Collection[RunId] | None) -> Claim:
-        claim = await self._store.claim_runs(self.id, limit, now, only=only)
-        self._is_alone = claim.is_alone
-        return claim
 
     async def release(self) -> None:
         """Release all runs that this scheduler may own in the store."""
@@ -134,9 +119,6 @@ class SchedulerLease:
         if not self.has_claimed:
             return None
         self.has_claimed, self._peers_checked_at = False, self._monotonic()
-        if self._is_alone and self._has_current_controls:
-            self.peers = ()
-            return None
         before = self.control
         await self._read_controls()
         schedulers = await self._store.list_schedulers()

@@ -24,7 +24,7 @@ from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.statuses import Statuses, as_event, ask_to_stop, close_gate, gate_state, if_new
 from ork.scheduler.unreachable import look_again_in, over_after, silence, why_over
 from ork.scheduler.watchlist import (
-    Seen,
+    Observations,
     Watched,
     WatchedGroups,
     Watchlist,
@@ -145,8 +145,8 @@ class Observer:
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────
 
-    async def look(self, now: datetime) -> Seen:
-        seen = Seen([], [])
+    async def look(self, now: datetime) -> Observations:
+        seen = Observations([], [])
         unsure: list[Watched] = []
         for watched, status, was_reported in await self._statuses.of_all(self._watched.take_due(), self._needs_reading):
             watched.was_called = False
@@ -171,7 +171,7 @@ class Observer:
         silent = self._monotonic() - watched.last_seen
         return watched.running_since is not None and silent >= self._options.liveness.stale_seconds / 2
 
-    def _look_at_status(self, watched: Watched, status: Status | None, was_reported: bool, seen: Seen) -> bool:
+    def _look_at_status(self, watched: Watched, status: Status | None, was_reported: bool, seen: Observations) -> bool:
         """True if the attempt's status is sufficient for now; otherwise its executor must be asked."""
         status = None if status is None else if_new(status, watched.attempt)
         mono = self._monotonic()
@@ -194,7 +194,7 @@ class Observer:
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
         if watched.is_adopted:  # otherwise a current heartbeat need not be stored
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
-        if isinstance(event, ev.Deferred):
+        if isinstance(event, ev.AttemptDeferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_first:
             event = ev.HeartbeatReceived(event.key, event.attempt, status.seq, status.is_preparing)
@@ -210,13 +210,13 @@ class Observer:
         """Unsaved heartbeats of all watched attempts, for the next owner of their runs."""
         return [each.heartbeat(self._monotonic()) for each in self._watched if each.has_unsaved_heartbeat]
 
-    def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
+    def _hand_over(self, watched: Watched, jobs: str, seen: Observations) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
         self._watched.wait(watched.attempt.key)
         watched.stop_asked_at = None  # only the worker was asked to stop; the jobs were not
         seen.handed_over.append(watched.attempt)
 
-    async def _ask_executors(self, unsure: list[Watched], seen: Seen, now: datetime) -> None:
+    async def _ask_executors(self, unsure: list[Watched], seen: Observations, now: datetime) -> None:
         by_key = {watched.attempt.key: watched for watched in unsure}
         for executor, group in by_executor([watched.attempt for watched in unsure]):
             try:
@@ -228,7 +228,7 @@ class Observer:
             found = [(by_key[attempt.key], presence) for attempt, presence in zip(group, answers, strict=True)]
             await self._calls.for_each(lambda each: self._judge_one(*each, seen, now), found)
 
-    async def _judge_one(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+    async def _judge_one(self, watched: Watched, presence: Presence, seen: Observations, now: datetime) -> None:
         try:
             await self._judge(watched, presence, seen, now)
         except ObjectsError as problem:
@@ -236,7 +236,7 @@ class Observer:
         except ExecutorError:
             self._watched.look_again(watched, RETRY_SECONDS)
 
-    async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+    async def _judge(self, watched: Watched, presence: Presence, seen: Observations, now: datetime) -> None:
         if watched.closing:
             await self._close_on(watched, presence, seen, now)
         elif presence is Presence.GONE and await self._waits_unwatched(watched):
@@ -262,7 +262,7 @@ class Observer:
         status = await self._statuses.newest(watched.attempt)
         return status is None or status.jobs is not None
 
-    async def _judge_gone(self, watched: Watched, seen: Seen) -> None:
+    async def _judge_gone(self, watched: Watched, seen: Observations) -> None:
         # The process may have written its final status between our first look and the executor's answer.
         status = await self._statuses.newest(watched.attempt)
         if status is not None and status.is_final:
@@ -285,7 +285,7 @@ class Observer:
             seen.launch.append(watched.attempt)
             self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
-    def _is_news(self, watched: Watched, seen: Seen) -> bool:
+    def _is_news(self, watched: Watched, seen: Observations) -> bool:
         """True if the gate was not known to be won. The worker may have won it after the executor answered that nothing of the attempt is
         alive, so the executor is asked again."""
         if watched.running_since is not None:
@@ -295,7 +295,7 @@ class Observer:
         self._watched.look_again(watched, 0.0)
         return True
 
-    async def _judge_silence(self, watched: Watched, presence: Presence, seen: Seen) -> None:
+    async def _judge_silence(self, watched: Watched, presence: Presence, seen: Observations) -> None:
         if watched.running_since is None and await self._gate_state(watched.attempt) == "started":
             # Its worker won the gate but wrote no status yet: from here on it counts as running.
             watched.running_since = self._monotonic()
@@ -326,13 +326,13 @@ class Observer:
             watched.launches = 0  # no worker was created, so this does not count as one that ended before it began
             self._watched.look_again(watched, RETRY_SECONDS)
             return []
-        seen = Seen([], [])
+        seen = Observations([], [])
         self._give_up(watched, seen, GiveUp.NOT_STARTED, failure)
         return seen.events
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
-    async def _close_on(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+    async def _close_on(self, watched: Watched, presence: Presence, seen: Observations, now: datetime) -> None:
         """Take one more step towards a confirmed end of the attempt."""
         attempt, mono = watched.attempt, self._monotonic()
         executor = self._executors.get(executor_of(attempt))
@@ -364,7 +364,7 @@ class Observer:
                 watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16))
             )
 
-    async def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
+    async def _close_unreachable(self, watched: Watched, seen: Observations, mono: float) -> None:
         """Close an attempt whose executor cannot be reached. The stop request is written before the status is read for the
         last time. A worker that resumes later writes its heartbeat first and then reads the stop request, so either the
         scheduler sees the heartbeat or the worker sees the request."""
@@ -377,7 +377,9 @@ class Observer:
             return
         await self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
 
-    async def _close_gone(self, watched: Watched, seen: Seen, mono: float, unconfirmed: str | None = None) -> None:
+    async def _close_gone(
+        self, watched: Watched, seen: Observations, mono: float, unconfirmed: str | None = None
+    ) -> None:
         if watched.gone_since is None:
             watched.gone_since = mono
         wait = watched.gone_since + self._options.close_grace_seconds - mono
@@ -408,14 +410,14 @@ class Observer:
         self._telemetry.emit(TelemetryEvent.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
         self._watched.look_again(watched, RETRY_SECONDS)
 
-    def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
+    def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Observations) -> None:
         """Report the final event of an attempt and stop watching it."""
         if watched.group is not None:
             watched.group.at = self._monotonic()
         seen.events.append((watched.attempt.key.run, event))
         self._watched.forget(watched.attempt.key)
 
-    def _give_up(self, watched: Watched, seen: Seen, reason: GiveUp, failure: Failure) -> None:
+    def _give_up(self, watched: Watched, seen: Observations, reason: GiveUp, failure: Failure) -> None:
         """Report that the attempt is given up. The machine answers with a Stop, which leads to `close`."""
         key = watched.attempt.key
         seen.events.append((watched.attempt.run, ev.GivenUp(key.task, key.number, reason, failure)))

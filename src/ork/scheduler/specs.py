@@ -61,7 +61,7 @@ class LaunchJob(Record):
     is_new: bool = False
 
 
-class Target(NamedTuple):
+class SpecTarget(NamedTuple):
     """What specs for an executor need."""
 
     needs_specs: bool
@@ -84,7 +84,7 @@ class SpecWriter:
         """Names of the run's sensitive params, whose values are in no spec."""
         return self._template.sealed_params(run)
 
-    def signed(self, job: LaunchJob, spec: TaskSpec, target: Target) -> tuple[bytes, tuple[SharedValue, ...]]:
+    def signed(self, job: LaunchJob, spec: TaskSpec, target: SpecTarget) -> tuple[bytes, tuple[SharedValue, ...]]:
         """The spec of an attempt, and those `unwritten` values that it refers to: they must be stored before it."""
         self._shares.clear()
         return self._signed(job, spec, target), tuple(self._shares)
@@ -95,7 +95,7 @@ class SpecWriter:
             self._shared.pop(share, None)
         self.unwritten.clear()
 
-    def _signed(self, job: LaunchJob, spec: TaskSpec, target: Target) -> bytes:
+    def _signed(self, job: LaunchJob, spec: TaskSpec, target: SpecTarget) -> bytes:
         key, call, run, config = job.attempt.key, spec.action, job.machine.run, self._options.worker_for(spec)
         seal = job.attempt.token_hash
         if not isinstance(call, PythonCall) or not has_shared_text(key.task, spec, config):
@@ -121,7 +121,9 @@ class SpecWriter:
     def _trace(self, key: AttemptKey) -> str | None:
         return None if self._options.traceparent is None else self._options.traceparent(key)
 
-    def _document(self, job: LaunchJob, spec: TaskSpec, target: Target, config: WorkerConfig | None) -> dict[str, Any]:
+    def _document(
+        self, job: LaunchJob, spec: TaskSpec, target: SpecTarget, config: WorkerConfig | None
+    ) -> dict[str, Any]:
         """All entries of the spec but those that the whole run has in common."""
         machine, key = job.machine, job.attempt.key
         scope, position = machine.scope(key.task), machine.position(key.task)

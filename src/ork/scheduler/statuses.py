@@ -227,7 +227,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     if status.state == "success":
         return ev.Succeeded(key, number, status.seq, status.output, status.started_at, finished, status.exit_code)
     if status.jobs is not None:
-        return ev.Deferred(key, number, status.seq, status.jobs)
+        return ev.AttemptDeferred(key, number, status.seq, status.jobs)
     if not status.is_final:
         return ev.Started(key, number, status.seq, status.started_at, status.is_preparing)
     failure = status.failure or Failure(FailureKind.EXIT, f"ended as {status.state}")

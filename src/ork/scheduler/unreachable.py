@@ -12,7 +12,7 @@ from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.statuses import checked_status
-from ork.scheduler.watchlist import Seen, Watched, note_status
+from ork.scheduler.watchlist import Observations, Watched, note_status
 
 
 def over_after(
@@ -34,7 +34,7 @@ def over_after(
     return stale + task.timeout + options.stop_grace_seconds
 
 
-def silence(watched: Watched, objects: AttemptDocuments, mono: float, seen: Seen) -> float:
+def silence(watched: Watched, objects: AttemptDocuments, mono: float, seen: Observations) -> float:
     """Seconds since a scheduler first saw what the worker wrote last.
 
     A status that the worker signed and that cannot be decoded counts as well: the worker may be of a newer version, and

@@ -76,7 +76,7 @@ def seconds_without_sign(attempt: Attempt, signs: Mapping[str, datetime], now: d
     return max(0.0, (now - last).total_seconds())
 
 
-def note_waiting(watched: Watched, presence: Presence, mono: float, seen: Seen) -> None:
+def note_waiting(watched: Watched, presence: Presence, mono: float, seen: Observations) -> None:
     """Move the begin of the start limit of an attempt that has not won its gate: to when the platform was first seen to
     have started it, and before that to the last progress of its group."""
     if watched.group is None or watched.is_started_by_platform:
@@ -126,7 +126,7 @@ class Watched(Record, frozen=False):
         return Heartbeat(self.attempt.key, self.attempt.seq, mono - self.last_seen)
 
 
-class Seen(Record):
+class Observations(Record):
     """The result of one look: events for the machines, and attempts to launch again."""
 
     events: list[tuple[RunId, ev.AttemptEvent]]
@@ -149,7 +149,7 @@ def taken_over(attempt: Attempt, task: TaskSpec, stored: Heartbeat | None, mono:
     return watched
 
 
-def note_gate(watched: Watched, mono: float, seen: Seen) -> None:
+def note_gate(watched: Watched, mono: float, seen: Observations) -> None:
     """The worker has won the gate but written no status: count its silence from now."""
     if watched.attempt.seq == 0 and watched.noted_seq == NONE_NOTED:
         watched.last_seen, watched.noted_seq = mono, 0
@@ -167,7 +167,7 @@ def note_heartbeat(watched: Watched, seq: int, mono: float) -> None:
         watched.last_seen, watched.noted_seq = mono, max(watched.noted_seq, NONE_NOTED)
 
 
-def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Seen) -> None:
+def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Observations) -> None:
     """Note a status that cannot be decoded, or that such a status was replaced by one that can be."""
     noted = watched.noted_seq
     if (fingerprint is None and noted >= NONE_NOTED) or fingerprint == noted:
@@ -178,7 +178,7 @@ def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Se
     seen.heartbeats[:] = [*earlier, Heartbeat(key, watched.noted_seq, 0.0)]
 
 
-def note_silence(watched: Watched, mono: float, shows_after: float, seen: Seen) -> None:
+def note_silence(watched: Watched, mono: float, shows_after: float, seen: Observations) -> None:
     """Write the last heartbeat and its time to the store, so that every owner of the run measures the same silence. Done
     after a takeover and after some silence, not with every heartbeat."""
     if watched.has_unsaved_heartbeat and (watched.is_adopted or mono - watched.last_seen >= shows_after):

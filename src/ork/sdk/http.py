@@ -14,7 +14,7 @@ _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass
-class Defaults:
+class HttpDefaults:
     """Settings in ork.yaml, shared by all tasks of this executor."""
 
     base_url: str = ""
@@ -38,7 +38,7 @@ class HttpExecutor:
         output: str = "auto"  # auto, json, text, none
         limit: int = LIMIT
 
-    def __init__(self, config: Defaults) -> None:
+    def __init__(self, config: HttpDefaults) -> None:
         self._defaults = config
 
     def run(self, context: Context, config: TaskConfig, inputs: dict[str, Any]) -> Any:

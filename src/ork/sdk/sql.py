@@ -14,7 +14,7 @@ FETCHES = ("all", "one", "none")
 
 
 @dataclass
-class Defaults:
+class SqlDefaults:
     """Settings in ork.yaml: the default database of all tasks of this executor."""
 
     url: str | None = None
@@ -31,7 +31,7 @@ class SqlExecutor:
         fetch: str = "all"
         limit: int = 100_000  # rows
 
-    def __init__(self, config: Defaults) -> None:
+    def __init__(self, config: SqlDefaults) -> None:
         self._defaults = config
         self._connection: SqlConnection | None = None
 

@@ -20,7 +20,7 @@ class ActiveAttempts(NamedTuple):
     number: int
 
 
-class Bucket:
+class TokenBucket:
     """The remaining starts of a rate. Refills evenly, up to one burst of `rate.count`."""
 
     def __init__(self, rate: Rate, tokens: float, elapsed: float) -> None:
@@ -45,7 +45,7 @@ class Admission(NamedTuple):
     admitted: frozenset[int]
     full: frozenset[str]
     again_in: float | None
-    buckets: dict[str, Bucket]
+    buckets: dict[str, TokenBucket]
     parallelism: dict[str, int]
 
 
@@ -57,18 +57,18 @@ class _GroupSlots:
         self.taken = 0
 
 
-_NONE: dict[str, Bucket] = {}
+_NONE: dict[str, TokenBucket] = {}
 
 
-class Rates:
+class LaunchRates:
     """The rates that launches count against. Buckets are opened when they are needed."""
 
-    def __init__(self, pools: Mapping[str, Rate], open_bucket: Callable[[str, Rate], Bucket]) -> None:
+    def __init__(self, pools: Mapping[str, Rate], open_bucket: Callable[[str, Rate], TokenBucket]) -> None:
         self._pools = pools
         self._open = open_bucket
-        self.buckets: dict[str, Bucket] = {}
+        self.buckets: dict[str, TokenBucket] = {}
 
-    def of(self, request: LaunchRequest) -> dict[str, Bucket]:
+    def of(self, request: LaunchRequest) -> dict[str, TokenBucket]:
         pool = request.attempt.pool
         if request.rate is None and pool is None:
             return _NONE
@@ -90,7 +90,7 @@ def room_left(limits: Mapping[str, int], active: Iterable[ActiveAttempts]) -> di
     return room
 
 
-def admit(launches: Sequence[LaunchRequest], room: Mapping[str, int], rates: Rates) -> Admission:
+def admit(launches: Sequence[LaunchRequest], room: Mapping[str, int], rates: LaunchRates) -> Admission:
     """Admit launches by priority, then in the given order. A rejected launch takes no capacity from others. A group
     takes the free slots, up to its parallelism; its further attempts wait inside the group and need no slot."""
     left = dict(room)

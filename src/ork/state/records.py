@@ -38,13 +38,11 @@ class ClaimedRun(Record):
 
 class Claim(Record):
     """The runs that a scheduler owns from now on, the open commands of all runs it owns, and the runs that were
-    quarantined because they cannot be decoded. `is_alone`: the store knows of no other scheduler; a store that would
-    have to look it up says False."""
+    quarantined because they cannot be decoded."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     set_aside: tuple[QuarantinedRun, ...] = ()
-    is_alone: bool = False
 
 
 class RunChanges(Record):

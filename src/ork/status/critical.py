@@ -9,7 +9,7 @@ from ork.model.workflow import TaskSpec
 from ork.state.records import TaskTimes
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A task of the path. Times are milliseconds since 1970. `waited` is from the end of the step before (or from the
     start of the run) to its start; `saves` is by how much the step after it could have started earlier without it."""
 
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     saves: int
 
 
-def critical_path(specs: Sequence[TaskSpec], times: Iterable[TaskTimes], start: int) -> list[Step]:
+def critical_path(specs: Sequence[TaskSpec], times: Iterable[TaskTimes], start: int) -> list[PathStep]:
     """Walks back from the task that ended last, each time to the upstream task that ended last. First step first.
 
     `times` are the tasks' own rows; a fan-out lasts from its first instance to its last. A task that was skipped has no
@@ -28,7 +28,7 @@ def critical_path(specs: Sequence[TaskSpec], times: Iterable[TaskTimes], start: 
     ended = {row.name: row for row in times if row.started is not None and row.finished is not None}
     upstream = {spec.name: spec.depends_on for spec in specs}
     rivals: Iterable[str] = ended
-    path: list[Step] = []
+    path: list[PathStep] = []
     while (name := _last(ended, rivals)) is not None and all(name != step.name for step in path):
         others = [ended[other].finished or 0 for other in rivals if other != name]
         path.append(_step(ended[name], max(others, default=start)))
@@ -60,7 +60,7 @@ def _last(ended: Mapping[str, TaskTimes], names: Iterable[str]) -> str | None:
     return max(names, key=lambda name: ended[name].finished or 0, default=None)
 
 
-def _step(row: TaskTimes, next_best: int) -> Step:
+def _step(row: TaskTimes, next_best: int) -> PathStep:
     assert row.started is not None
     assert row.finished is not None
-    return Step(row.name, row.started, row.finished, 0, max(0, row.finished - max(row.started, next_best)))
+    return PathStep(row.name, row.started, row.finished, 0, max(0, row.finished - max(row.started, next_best)))

@@ -48,7 +48,7 @@ class ReasonCode(StrEnum):
     UPSTREAM = "upstream"  # waits for the tasks in `refs`
 
 
-class Ref(NamedTuple):
+class ReasonRef(NamedTuple):
     """A run, or a task of a run."""
 
     run: RunId
@@ -62,7 +62,7 @@ class Reason(Record):
     code: ReasonCode
     text: str
     until: datetime | None = None
-    refs: tuple[Ref, ...] = ()
+    refs: tuple[ReasonRef, ...] = ()
     task: TaskKey | None = None
     is_detail: bool = False
 
@@ -98,7 +98,9 @@ def reason_json(reason: Reason) -> dict[str, Any]:
 def read_reason(row: dict[str, Any]) -> Reason:
     """The reason that `reason_json` wrote. A code of a newer server is unknown here."""
     code = ReasonCode(row["code"]) if row["code"] in set(ReasonCode) else ReasonCode.UNKNOWN
-    refs = tuple(Ref(RunId(ref["run"]), ref["task"] and TaskKey(ref["task"], ref["index"])) for ref in row["refs"])
+    refs = tuple(
+        ReasonRef(RunId(ref["run"]), ref["task"] and TaskKey(ref["task"], ref["index"])) for ref in row["refs"]
+    )
     until = None if row["until"] is None else datetime.fromisoformat(row["until"])
     task = None if row["task"] is None else TaskKey(row["task"], row["index"])
     return Reason(code, row["text"], until, refs, task)

@@ -121,7 +121,7 @@ class _Search:
         shown = tuple(found[:wanted])
         return FoundRuns(shown, _write_place(shown[-1]) if len(found) > wanted else None, self._is_partial)
 
-    async def _sources(self) -> list[_Source]:
+    async def _sources(self) -> list[_RunSource]:
         where = self._search.where
         if self._before is not None:
             latest = self._before[0] + _INSTANT
@@ -129,12 +129,12 @@ class _Search:
         size = _PAGE if self._search.param is None else _WITH_PARAMS
         where, text = replaced(where, cursor=None, limit=size), self._search.text
         if text is None:
-            return [_Source(self._store, where, self._before)]
+            return [_RunSource(self._store, where, self._before)]
         names = await self._workflows(text.casefold())
         where = replaced(where, limit=min(size, MOST_READ // max(len(names), 1)))
         if self._search.trigger is None and self._search.param is None:
             where = replaced(where, limit=min(where.limit, self._search.where.limit + 1))
-        sources = [_Source(self._store, replaced(where, workflow=name), self._before) for name in names]
+        sources = [_RunSource(self._store, replaced(where, workflow=name), self._before) for name in names]
         return [*sources, _Listed(await self._by_id(text.lower(), names), self._before)]
 
     async def _workflows(self, text: str) -> list[str]:
@@ -166,7 +166,7 @@ class _Search:
         return [run for run in runs if run.id in shown and _has(shown[run.id], name, value)]
 
 
-class _Source:
+class _RunSource:
     """Runs of one filter, newest first, from before a place on."""
 
     def __init__(self, store: StateReader, where: RunFilter, before: tuple[datetime, str] | None) -> None:
@@ -183,7 +183,7 @@ class _Source:
             self._where = None if page.cursor is None else replaced(self._where, cursor=page.cursor)
 
 
-class _Listed(_Source):
+class _Listed(_RunSource):
     """Runs that have been read already."""
 
     def __init__(self, runs: Sequence[Run], before: tuple[datetime, str] | None) -> None:
@@ -194,7 +194,7 @@ class _Listed(_Source):
         return
 
 
-async def _newest(sources: Sequence[_Source]) -> list[Run]:
+async def _newest(sources: Sequence[_RunSource]) -> list[Run]:
     """The next runs of all sources together: those that are certainly the newest."""
     for source in sources:
         await source.fill()

@@ -14,7 +14,7 @@ from ork.model.workflow import Version
 from ork.state.reading import StateReader
 from ork.state.records import TaskCount, TaskFilter, TaskTimes
 from ork.status.columns import start_of
-from ork.status.critical import Step, critical_path
+from ork.status.critical import PathStep, critical_path
 from ork.status.history import MAX_TASKS, load_history
 from ork.status.run_view import version_of
 from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
@@ -98,7 +98,7 @@ async def _estimate(store: StateReader, run: Run, now: datetime) -> dict[str, An
     return None if left is None else {"seconds_left": left, "median": history.median, "runs": history.run_count}
 
 
-async def _path(store: StateReader, run: Run, version: Version) -> list[Step]:
+async def _path(store: StateReader, run: Run, version: Version) -> list[PathStep]:
     rows: list[TaskTimes] = []
     after, is_last = None, not run.status.is_final
     while not is_last:
@@ -108,7 +108,7 @@ async def _path(store: StateReader, run: Run, version: Version) -> list[Step]:
     return critical_path(version.workflow.tasks, rows, start_of(run))
 
 
-def _step_json(step: Step) -> dict[str, Any]:
+def _step_json(step: PathStep) -> dict[str, Any]:
     return {
         "name": step.name,
         "started_at": _moment(step.started),

@@ -10,7 +10,7 @@ from ork.model.run import RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import OnExceed
 from ork.status.formatting import ago, between, count
-from ork.status.reasons import Reason, ReasonCode, Ref
+from ork.status.reasons import Reason, ReasonCode, ReasonRef
 from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
 from ork.status.why_task import MAX_NAMES, reason_of
@@ -39,7 +39,7 @@ def why_run(snap: Snapshot) -> list[Reason]:
 
 def why_not_started(snap: Snapshot) -> list[Reason]:
     """The answer for a task of a run that has no task rows yet."""
-    first = Reason(ReasonCode.NOT_STARTED, "its run has not started", refs=(Ref(snap.view.run.id),))
+    first = Reason(ReasonCode.NOT_STARTED, "its run has not started", refs=(ReasonRef(snap.view.run.id),))
     if snap.view.run.status is RunStatus.PENDING:
         return [first, _why_pending(snap), *_about_requests(snap)]
     return [first, *why_run(snap)]
@@ -107,7 +107,7 @@ def _why_pending(snap: Snapshot) -> Reason:
     if most is not None and len(snap.active_runs) >= most:
         others = ", ".join(map(snap.short, snap.active_runs[:MAX_NAMES]))
         text = f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
-        return Reason(ReasonCode.ACTIVE_RUNS, text, refs=tuple(map(Ref, snap.active_runs[:MAX_REFS])))
+        return Reason(ReasonCode.ACTIVE_RUNS, text, refs=tuple(map(ReasonRef, snap.active_runs[:MAX_REFS])))
     text = f"waiting for a scheduler to claim it ({count(len(snap.schedulers), 'scheduler')} running)"
     return Reason(ReasonCode.CLAIM, text)
 

@@ -13,7 +13,7 @@ from ork.state.records import LimitUse
 from ork.status.attempt_text import failure_notes
 from ork.status.formatting import ago, argument, between, clock_time, count, duration
 from ork.status.jobs import job_names
-from ork.status.reasons import Reason, ReasonCode, Ref
+from ork.status.reasons import Reason, ReasonCode, ReasonRef
 from ork.status.run_view import Instances, RunView, is_group
 from ork.status.snapshot import Snapshot
 from ork.status.unreachable import closing_end, closing_text, heartbeat_text
@@ -74,7 +74,7 @@ def _why_queued(snap: Snapshot, task: Task) -> Reason:
         return Reason(ReasonCode.CONCURRENCY, f"queued: {queue_reason(view, task.key.name)}")
     limit = _full_limit(snap, task)
     if limit is not None:
-        refs = tuple(Ref(key.run, key.task) for key in limit.holders[:MAX_REFS])
+        refs = tuple(ReasonRef(key.run, key.task) for key in limit.holders[:MAX_REFS])
         text = f"queued: {_limit_text(limit)}, held by {_holders(snap, limit)}"
         return Reason(ReasonCode.LIMIT, text, refs=refs)
     rate = view.specs[task.key.name].rate if task.key.name in view.specs else None
@@ -111,7 +111,7 @@ def _open_upstream(view: RunView, task: Task) -> Reason | None:
         shown += f" and {len(parts) - MAX_NAMES} more"
     if len(names) > 1:
         shown = f"{len(parts)} of {len(names)} upstream tasks: {shown}"
-    refs = tuple(Ref(view.run.id, TaskKey(name)) for name in list(states)[:MAX_REFS])
+    refs = tuple(ReasonRef(view.run.id, TaskKey(name)) for name in list(states)[:MAX_REFS])
     return Reason(ReasonCode.UPSTREAM, f"waiting for {shown}", refs=refs)
 
 
@@ -243,7 +243,7 @@ def _who_may_not_approve(approval: Approval, starter: str | None) -> str:
 
 def _why_skipped(task: Task, view: RunView) -> Reason:
     text = f"skipped: {task.reason or 'not needed'}"
-    refs = (Ref(view.run.id, task.cause),) if task.cause else ()
+    refs = (ReasonRef(view.run.id, task.cause),) if task.cause else ()
     cause = view.tasks.get(task.cause) if task.cause else None
     if cause is not None and cause.failure is not None:
         text += f"; the root cause is `{cause.key}`: {_failure(cause)}"

@@ -27,7 +27,7 @@ OUTPUT_LIMIT = 1 << 20
 INLINE_LIMIT = 200
 
 
-class _Wait(Record, frozen=False):
+class _SimulatedWait(Record, frozen=False):
     attempt: Attempt
     on_status: StatusCallback
     run: RunId | None = None  # the child run that it waits for, if it is a sub-workflow
@@ -49,7 +49,7 @@ class ScriptedPoller(Executor):
         self._store = store
         self._on_change = on_change
         self._objects = FlakyObjects(cluster.objects, process)
-        self._waits: dict[AttemptKey, _Wait] = {}
+        self._waits: dict[AttemptKey, _SimulatedWait] = {}
         self._finished = 0
 
     def name_for(self, attempt: AttemptKey) -> str:
@@ -68,7 +68,9 @@ class ScriptedPoller(Executor):
             if attempt.key not in self._waits and attempt.waits_for is not None:
                 self._read_spec(attempt)
                 run = _run_of(attempt)
-                wait = self._waits[attempt.key] = _Wait(attempt, on_status, run, has_looked=attempt.closing is not None)
+                wait = self._waits[attempt.key] = _SimulatedWait(
+                    attempt, on_status, run, has_looked=attempt.closing is not None
+                )
                 if attempt.closing is None:
                     waiting = self._wait_for_run(wait) if wait.run is not None else self._wait_for(wait)
                     self._cluster.kernel.spawn(f"wait {attempt.key}", self._lives_through(waiting))
@@ -78,7 +80,9 @@ class ScriptedPoller(Executor):
         for attempt in attempts:
             wait, run = self._waits.get(attempt.key), _run_of(attempt)
             if wait is None and run is not None:
-                wait = self._waits[attempt.key] = _Wait(attempt, lambda _key, _told=None: None, run, has_looked=True)
+                wait = self._waits[attempt.key] = _SimulatedWait(
+                    attempt, lambda _key, _told=None: None, run, has_looked=True
+                )
             if wait is not None and at_once and run is None:
                 self._drop(wait)
             elif wait is not None and not wait.is_stopping:
@@ -119,7 +123,7 @@ class ScriptedPoller(Executor):
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
 
-    async def _wait_for(self, wait: _Wait) -> None:
+    async def _wait_for(self, wait: _SimulatedWait) -> None:
         job = self._cluster.jobs[wait.attempt.key]
         while not job.is_done(self._cluster.kernel.time):
             wait.has_looked = True
@@ -137,7 +141,7 @@ class ScriptedPoller(Executor):
             self._process.wakeup.set()
             raise
 
-    async def _wait_for_run(self, wait: _Wait) -> None:
+    async def _wait_for_run(self, wait: _SimulatedWait) -> None:
         run = await self._ended_run(wait)
         if run is None:
             return
@@ -148,7 +152,7 @@ class ScriptedPoller(Executor):
             failure = {"kind": "exit", "message": f"run {run.id} is {run.status}", "detail": None}
             await self._finish(wait, {"state": "failed", "failure": failure})
 
-    async def _ended_run(self, wait: _Wait) -> Run | None:
+    async def _ended_run(self, wait: _SimulatedWait) -> Run | None:
         """The child run when it has ended; None if the wait was dropped."""
         was_stopping = wait.is_stopping
         while True:
@@ -171,7 +175,7 @@ class ScriptedPoller(Executor):
             except (StoreError, ObjectsError):
                 await self._cluster.kernel.pause(WRITE_AGAIN_SECONDS)
 
-    async def _cancel_run(self, wait: _Wait) -> None:
+    async def _cancel_run(self, wait: _SimulatedWait) -> None:
         command = RunCommand(wait.run or RunId(""), CommandKind.CANCEL, by=f"task {wait.attempt.key.task}")
         while not wait.is_over:
             try:
@@ -183,13 +187,13 @@ class ScriptedPoller(Executor):
                 await self._ended_run(wait)
                 return
 
-    async def _ask_to_stop(self, wait: _Wait) -> None:
+    async def _ask_to_stop(self, wait: _SimulatedWait) -> None:
         if wait.run is not None:
             await self._cancel_run(wait)
         failure = {"kind": "cancelled", "message": "stopped while it waited", "detail": None}
         await self._finish(wait, {"state": "stopped", "failure": failure})
 
-    async def _finish(self, wait: _Wait, ending: dict[str, Any], text: str | None = None) -> None:
+    async def _finish(self, wait: _SimulatedWait, ending: dict[str, Any], text: str | None = None) -> None:
         while not wait.is_over:
             self._process.check_alive()
             try:
@@ -226,7 +230,7 @@ class ScriptedPoller(Executor):
             return {"inline": text}
         return {"object": self._objects.put_output(attempt, text.encode()), "size": len(text)}
 
-    def _drop(self, wait: _Wait) -> None:
+    def _drop(self, wait: _SimulatedWait) -> None:
         wait.is_over = wait.has_looked = True
         self._waits.pop(wait.attempt.key, None)
 

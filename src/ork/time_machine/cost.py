@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ork.core.cost import AttemptPrices, PriceList, attempt_usd, ran_seconds, run_usd
 from ork.model.record import Record
-from ork.time_machine.project import Project
+from ork.time_machine.project import ProjectCopy
 from ork.time_machine.recorder import Recorder
 
 
@@ -21,7 +21,9 @@ class ScheduleCost(Record, frozen=False):
         return not self.unknown
 
 
-def schedule_costs(project: Project, recorder: Recorder, prices: PriceList, now: datetime) -> dict[str, ScheduleCost]:
+def schedule_costs(
+    project: ProjectCopy, recorder: Recorder, prices: PriceList, now: datetime
+) -> dict[str, ScheduleCost]:
     """By the workflow of the schedule. Linear in the number of attempts."""
     costs = {entry.workflow: ScheduleCost() for entry in project.schedules}
     of_workflow = {name: AttemptPrices(workflow, prices) for name, workflow in project.workflows.items()}

@@ -97,7 +97,7 @@ class _Report:
             self._on_status(self._key, self._end)
 
 
-class _Wait(Record, frozen=False):
+class _PlayedWait(Record, frozen=False):
     attempt: Attempt
     on_status: StatusCallback
     run: RunId | None
@@ -112,7 +112,7 @@ class PlayedWaits(Executor):
     def __init__(self, stage: Stage, on_change: Callable[[], None]) -> None:
         self._stage = stage
         self._on_change = on_change
-        self._waits: dict[AttemptKey, _Wait] = {}
+        self._waits: dict[AttemptKey, _PlayedWait] = {}
         self._by_run: dict[RunId, AttemptKey] = {}
 
     def name_for(self, attempt: AttemptKey) -> str:
@@ -129,7 +129,7 @@ class PlayedWaits(Executor):
             if attempt.key in self._waits:
                 continue
             run = _child_of(attempt)
-            self._waits[attempt.key] = _Wait(attempt, on_status, run)
+            self._waits[attempt.key] = _PlayedWait(attempt, on_status, run)
             if run is not None:
                 self._by_run[run] = attempt.key
                 continue

@@ -26,7 +26,7 @@ _FAILURES = {
 }
 
 
-class Sample(Record):
+class PastAttempt(Record):
     """One attempt of the past."""
 
     start_seconds: float  # from its dispatch to the start of its code
@@ -36,16 +36,16 @@ class Sample(Record):
 
 
 class TaskHistory(Record):
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[PastAttempt, ...] = ()
     output: str | None = None  # of the newest success, as JSON; read only where something depends on it
 
-    def typical(self) -> Sample | None:
+    def typical(self) -> PastAttempt | None:
         """The median of the successful attempts, or of all if none succeeded; as a success."""
         chosen = [each for each in self.samples if each.failure is None] or self.samples
         if not chosen:
             return None
         waited = sum(each.waited for each in chosen) * 2 > len(chosen)
-        return Sample(
+        return PastAttempt(
             median(each.start_seconds for each in chosen), median(each.seconds for each in chosen), waited=waited
         )
 
@@ -57,7 +57,7 @@ async def read_history(
     runs = (await store.list_runs(RunFilter(workflow.name, statuses=_ENDED, limit=RUNS_READ))).runs
     wanted = outputs_used(workflow)
     people = {spec.name for spec in workflow.tasks if isinstance(spec.action, Approval)}
-    samples: dict[str, list[Sample]] = {}
+    samples: dict[str, list[PastAttempt]] = {}
     outputs: dict[str, str] = {}
     for run in runs:
         for attempt in await store.list_attempts(run.id, limit=ATTEMPTS_READ):
@@ -66,7 +66,7 @@ async def read_history(
         for task in await _tasks(store, run, needed=bool(people or wanted.keys() - outputs.keys())):
             name = task.key.name
             if name in people and task.started_at is not None and task.finished_at is not None:
-                samples.setdefault(name, []).append(Sample(0.0, _seconds(task.started_at, task.finished_at)))
+                samples.setdefault(name, []).append(PastAttempt(0.0, _seconds(task.started_at, task.finished_at)))
             if name in wanted and name not in outputs and (text := await _text(objects, task)) is not None:
                 outputs[name] = text
     names = dict.fromkeys([*samples, *outputs])
@@ -101,7 +101,7 @@ async def _tasks(store: StateReader, run: Run, *, needed: bool) -> tuple[Task, .
     return () if update is None else tuple(task for task in update.tasks if task.key.index is None)
 
 
-def _sample_of(attempt: Attempt) -> Sample | None:
+def _sample_of(attempt: Attempt) -> PastAttempt | None:
     """None for an attempt that tells nothing: it was cancelled, or never started."""
     if attempt.started_at is None or attempt.finished_at is None or attempt.status is AttemptStatus.CANCELLED:
         return None
@@ -109,7 +109,7 @@ def _sample_of(attempt: Attempt) -> Sample | None:
     if failure is not None and attempt.failure is not None:
         failure = attempt.failure.kind
     start = _seconds(attempt.dispatched_at, attempt.started_at)
-    return Sample(start, _seconds(attempt.started_at, attempt.finished_at), failure, attempt.waits_for is not None)
+    return PastAttempt(start, _seconds(attempt.started_at, attempt.finished_at), failure, attempt.waits_for is not None)
 
 
 def _seconds(start: datetime, end: datetime) -> float:

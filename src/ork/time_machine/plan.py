@@ -12,7 +12,7 @@ LONGEST = timedelta(days=366)
 DEFAULT_SECONDS = 60.0
 
 
-class Plan(Record):
+class SimulationPlan(Record):
     """`durations` are by task (`TASK` or `WORKFLOW.TASK`), `default_seconds` are for tasks without history.
 
     Without a `seed` every attempt takes the median of its task and succeeds. With one, attempts are drawn from the history:

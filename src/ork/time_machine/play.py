@@ -17,8 +17,8 @@ from ork.scheduler.subworkflow import WorkflowExecutor
 from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
 from ork.time_machine.executor import PlayedExecutor, PlayedWaits, Stage
-from ork.time_machine.plan import Plan
-from ork.time_machine.project import Project
+from ork.time_machine.plan import SimulationPlan
+from ork.time_machine.project import ProjectCopy
 from ork.time_machine.recorder import Recorder, WatchedStore
 from ork.time_machine.script import AttemptScript, Scripts
 from ork.virtual_time.clock import FakeClock
@@ -39,13 +39,13 @@ class Played(Record):
     steps: int
 
 
-def play(project: Project, plan: Plan) -> Played:
+def play(project: ProjectCopy, plan: SimulationPlan) -> Played:
     """Play all runs of the range to their end, at most a week longer."""
     return _Play(project, plan).run()
 
 
 class _Play:
-    def __init__(self, project: Project, plan: Plan) -> None:
+    def __init__(self, project: ProjectCopy, plan: SimulationPlan) -> None:
         self._project = project
         self._plan = plan
         self._kernel = Kernel(plan.seed or 0)
@@ -138,7 +138,7 @@ class _Play:
         self._wake()
 
 
-def _options(project: Project) -> SchedulerOptions:
+def _options(project: ProjectCopy) -> SchedulerOptions:
     """Those of the project, without heartbeats, leases and secrets: nothing dies here, and nothing is told to user code."""
     return replaced(
         project.rules.options,

@@ -16,7 +16,7 @@ from ork.settings import Settings
 from ork.state.records import ScheduleEntry
 from ork.state.store import StateStore
 from ork.time_machine.history import TaskHistory, read_history
-from ork.time_machine.plan import Plan
+from ork.time_machine.plan import SimulationPlan
 
 MOST_RUNS = 100_000
 
@@ -35,7 +35,7 @@ def rules_of(settings: Settings) -> Rules:
     return Rules(scheduler_options(settings, "scheduler"), limits_of(settings), rates_of(settings))
 
 
-class Project(Record):
+class ProjectCopy(Record):
     """A copy of a project. `workflows` are as their tasks are placed, without caches, by name."""
 
     rules: Rules
@@ -47,7 +47,7 @@ class Project(Record):
     notes: Sequence[str] = ()
 
 
-async def copy_project(store: StateStore, objects: AttemptDocuments, rules: Rules, plan: Plan) -> Project:
+async def copy_project(store: StateStore, objects: AttemptDocuments, rules: Rules, plan: SimulationPlan) -> ProjectCopy:
     """The schedules of the plan with their workflows, the sub-workflows of these, and their history."""
     schedules = _chosen(await store.list_schedules(), plan, [entry.name for entry in await store.list_workflows()])
     _check_number(schedules, plan)
@@ -69,10 +69,10 @@ async def copy_project(store: StateStore, objects: AttemptDocuments, rules: Rule
         f"schedulers ({control.target}) are {control.mode} now; the simulation ignores that"
         for control in await store.list_controls()
     ]
-    return Project(rules, schedules, versions, workflows, tasks, history, notes)
+    return ProjectCopy(rules, schedules, versions, workflows, tasks, history, notes)
 
 
-def _chosen(found: Sequence[ScheduleEntry], plan: Plan, known: Sequence[str]) -> list[ScheduleEntry]:
+def _chosen(found: Sequence[ScheduleEntry], plan: SimulationPlan, known: Sequence[str]) -> list[ScheduleEntry]:
     names = [entry.workflow for entry in found]
     for name in plan.workflows:
         if name in names:
@@ -97,7 +97,7 @@ def _chosen(found: Sequence[ScheduleEntry], plan: Plan, known: Sequence[str]) ->
     return chosen
 
 
-def _check_number(schedules: Sequence[ScheduleEntry], plan: Plan) -> None:
+def _check_number(schedules: Sequence[ScheduleEntry], plan: SimulationPlan) -> None:
     left = MOST_RUNS
     for entry in schedules:
         if entry.enabled:
@@ -108,7 +108,7 @@ def _check_number(schedules: Sequence[ScheduleEntry], plan: Plan) -> None:
             raise UsageError(f"the schedules have more than {MOST_RUNS:,} times in this range", hint=hint)
 
 
-def _check_durations(workflows: Mapping[str, CompiledWorkflow], plan: Plan) -> None:
+def _check_durations(workflows: Mapping[str, CompiledWorkflow], plan: SimulationPlan) -> None:
     names = {spec.name for workflow in workflows.values() for spec in workflow.tasks}
     names |= {f"{workflow.name}.{spec.name}" for workflow in workflows.values() for spec in workflow.tasks}
     for name in plan.durations:

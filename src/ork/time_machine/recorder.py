@@ -15,7 +15,7 @@ from ork.model.task import Attempt, FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, Rate, Schedule, TaskSpec
 from ork.state.records import Committed, RunChanges
 from ork.state.store import StateStore
-from ork.time_machine.project import Project
+from ork.time_machine.project import ProjectCopy
 from ork.time_machine.script import SCRIPTED
 
 NOTICED = timedelta(seconds=1)  # shorter waits are those of the scheduler itself
@@ -104,7 +104,7 @@ class Recorder:
     """A witness of the store's calls. `on_end` is called with each run that has ended, `on_approval` with each approval that
     is asked for."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectCopy) -> None:
         self._project = project
         self._schedules: Mapping[str, Schedule] = {entry.workflow: entry.schedule for entry in project.schedules}
         self.on_end: Callable[[Run], None] = lambda _run: None

@@ -14,9 +14,9 @@ from ork.model.run import RunStatus
 from ork.model.workflow import Trigger
 from ork.state.records import ScheduleEntry
 from ork.time_machine.cost import ScheduleCost, schedule_costs
-from ork.time_machine.plan import Plan
+from ork.time_machine.plan import SimulationPlan
 from ork.time_machine.play import Played
-from ork.time_machine.project import Project
+from ork.time_machine.project import ProjectCopy
 from ork.time_machine.recorder import NOTICED, PlayedRun, Recorder, Waited
 
 MOMENTS = 10
@@ -101,7 +101,7 @@ class Report(Record):
     runs: tuple[PlayedRun, ...]  # of schedules, in the order of their starts
 
 
-def make_report(project: Project, plan: Plan, played: Played) -> Report:
+def make_report(project: ProjectCopy, plan: SimulationPlan, played: Played) -> Report:
     recorder = played.recorder
     runs = [run for run in recorder.runs.values() if run.row.trigger is Trigger.SCHEDULE]
     runs.sort(key=lambda run: (run.dispatched_at or plan.end, run.row.created_at))
@@ -185,7 +185,7 @@ def _limits(recorder: Recorder, length: float) -> list[LimitReport]:
     return sorted(found, key=lambda each: -each.total_seconds)
 
 
-def _clock_changes(entry: ScheduleEntry, plan: Plan) -> list[ClockChange]:
+def _clock_changes(entry: ScheduleEntry, plan: SimulationPlan) -> list[ClockChange]:
     moved = moved_times(entry.schedule, plan.start, plan.end)
     repeated = repeated_times(entry.schedule, plan.start, plan.end)
     return [

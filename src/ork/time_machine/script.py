@@ -10,9 +10,9 @@ from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
 from ork.model.workflow import Ref, TaskSpec
-from ork.time_machine.history import Sample, TaskHistory, outputs_used
-from ork.time_machine.plan import Plan
-from ork.time_machine.project import Project
+from ork.time_machine.history import PastAttempt, TaskHistory, outputs_used
+from ork.time_machine.plan import SimulationPlan
+from ork.time_machine.project import ProjectCopy
 
 SCRIPTED = "as its script says"  # the message of failures
 _NOTHING = TaskHistory()
@@ -29,8 +29,8 @@ class AttemptScript(Record):
 class _TaskScript(Record):
     """What all attempts of a task have in common."""
 
-    typical: Sample
-    samples: tuple[Sample, ...]
+    typical: PastAttempt
+    samples: tuple[PastAttempt, ...]
     output: str | None
     timeout: float | None
 
@@ -38,7 +38,7 @@ class _TaskScript(Record):
 class Scripts:
     """The same attempt always gets the same script, whatever else happens."""
 
-    def __init__(self, project: Project, plan: Plan) -> None:
+    def __init__(self, project: ProjectCopy, plan: SimulationPlan) -> None:
         self._project = project
         self._plan = plan
         self._tasks: dict[tuple[str, str], _TaskScript] = {}
@@ -67,10 +67,10 @@ class Scripts:
         typical, samples = history.typical(), history.samples
         if given is not None:
             samples = ()
-            typical = Sample(0.0 if typical is None else typical.start_seconds, given)
+            typical = PastAttempt(0.0 if typical is None else typical.start_seconds, given)
         elif typical is None:
             self.assumed[workflow, spec.name] = None
-            typical = Sample(0.0, self._plan.default_seconds)
+            typical = PastAttempt(0.0, self._plan.default_seconds)
         output = history.output
         if output is None and (refs := outputs_used(self._project.workflows[workflow]).get(spec.name)):
             output = json.dumps(_made_up(refs))
@@ -82,7 +82,7 @@ class Scripts:
         return min(limits, default=None)
 
 
-def _script(task: _TaskScript, chosen: Sample, kind: FailureKind | None) -> AttemptScript:
+def _script(task: _TaskScript, chosen: PastAttempt, kind: FailureKind | None) -> AttemptScript:
     seconds, failure = chosen.seconds, None if kind is None else Failure(kind, SCRIPTED)
     if task.timeout is not None and seconds > task.timeout:
         seconds, failure = task.timeout, Failure(FailureKind.TIMEOUT, SCRIPTED)

@@ -11,7 +11,7 @@ from ork.model.record import Record
 from ork.ui.documents import FORMAT, Choice, Documents, Kept, digest, encoded
 from ork.ui.reads import Reads
 from ork.ui.snapshot_page import folder_files, one_file
-from ork.ui.targets import Target
+from ork.ui.targets import ExportTarget
 
 MANIFEST = "manifest.json"
 _DATA = "data/"
@@ -48,7 +48,7 @@ async def export_file(export: Export) -> tuple[bytes, int]:
     return one_file({MANIFEST: encoded(manifest), **found}, export.title), len(documents.runs)
 
 
-async def export_to(target: Target, export: Export) -> Written:
+async def export_to(target: ExportTarget, export: Export) -> Written:
     """Writes what changed since the last export to the same place. The manifest is last: it names all others."""
     before = read_manifest(target.read(_DATA + MANIFEST))
     if not before:
@@ -82,7 +82,7 @@ def read_manifest(data: bytes | None) -> dict[str, Any]:
 class _Change:
     """Puts files to a target, except those that are there already."""
 
-    def __init__(self, target: Target, before: dict[str, str]) -> None:
+    def __init__(self, target: ExportTarget, before: dict[str, str]) -> None:
         self._target = target
         self._before = before
         self.now: dict[str, str] = {}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
     from ork.objects.buckets.documents import BucketDocuments
 
 SECONDS = 10.0
 
 
-def is_public(documents: BucketDocuments, address: Address) -> bool:
+def is_public(documents: BucketDocuments, address: BucketAddress) -> bool:
     """Writes an object, asks for it as anybody could, and deletes it. A service that does not answer is not public."""
     import httpx2
 
@@ -31,7 +31,7 @@ def is_public(documents: BucketDocuments, address: Address) -> bool:
         documents.bucket.delete_many([key])
 
 
-def anonymous_url(address: Address, key: str) -> str:
+def anonymous_url(address: BucketAddress, key: str) -> str:
     """The address of an object for somebody without credentials."""
     bucket, path, endpoint = quote(address.bucket), quote(key), address.endpoint
     if address.scheme == "gs" and endpoint:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MARK = "data/manifest.json"
 
 
-class Target(Protocol):
+class ExportTarget(Protocol):
     """Files by relative path. A reader sees a whole file or none."""
 
     def read(self, name: str) -> bytes | None: ...

@@ -9,7 +9,7 @@ from ork.core.transitions import TaskStep, next_task_status
 from ork.model.record import replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval
-from ork.state.admission import Bucket
+from ork.state.admission import TokenBucket
 from tests.simulation.mutants.mutations import Make
 
 _committer: list[Any] = [None]  # whose commit is being written: shared by the two halves of `rates_of_their_own`
@@ -91,13 +91,13 @@ def remember_committer(original: Any) -> Any:
 
 def rates_of_their_own(_original: Any) -> Any:
     """With `remember_committer`: each scheduler keeps its own account of what it has started."""
-    accounts: dict[Any, tuple[Bucket, float]] = {}
+    accounts: dict[Any, tuple[TokenBucket, float]] = {}
 
-    def open_bucket(db: Any, name: str, rate: Any) -> Bucket:
+    def open_bucket(db: Any, name: str, rate: Any) -> TokenBucket:
         _, now = db.clock()
         account = (id(db), _committer[0], name)
         last, at = accounts.get(account, (None, now))
-        bucket = Bucket(rate, rate.count if last is None else last.tokens, now - at)
+        bucket = TokenBucket(rate, rate.count if last is None else last.tokens, now - at)
         accounts[account] = (bucket, now)
         return bucket
 

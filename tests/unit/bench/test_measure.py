@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.bench.measure import ResultTarget, Sample, TaskTimes, Work, latencies, percentile, result_of
+from ork.bench.measure import ResultTarget, Sample, TaskSeconds, Work, latencies, percentile, result_of
 from ork.bench.sampling import interleaved
 
 CHAIN = Work("chain", 10, "a floor", (ResultTarget(1.7, at_most=True),))
@@ -34,7 +34,7 @@ def test_a_target_may_be_set_for_the_rate_itself() -> None:
 
 
 def test_latencies_are_those_of_the_stages_of_each_task() -> None:
-    tasks = tuple(TaskTimes(dispatched=0.5, started=0.6, finished=0.6 + n / 1000) for n in range(1, 101))
+    tasks = tuple(TaskSeconds(dispatched=0.5, started=0.6, finished=0.6 + n / 1000) for n in range(1, 101))
     result = result_of(CHAIN, [Sample(1.0, 1.0, tasks=tasks)])
     assert result["stages_ms"]["created_dispatched"]["p50"] == 500
     assert result["stages_ms"]["dispatched_started"]["p99"] == pytest.approx(100)
@@ -61,7 +61,7 @@ def test_a_percentile_can_be_a_target_and_all_targets_count() -> None:
     targets = tuple(
         ResultTarget(limit, at_most=True, field="latency_ms", part=part) for limit, part in ((10, "p50"), (40, "p99"))
     )
-    tasks = tuple(TaskTimes(0.001, n / 1000, 1.0) for n in range(1, 51))
+    tasks = tuple(TaskSeconds(0.001, n / 1000, 1.0) for n in range(1, 51))
     work = Work("latency", 50, "a floor", targets, latency=lambda task: task.started)
     assert result_of(work, [Sample(0.02, 0.01, tasks=tasks[:20])])["target_met"] is True
     assert result_of(work, [Sample(0.02, 0.01, tasks=tasks)])["target_met"] is False

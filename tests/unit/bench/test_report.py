@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from ork.bench.measure import ResultTarget, Sample, TaskTimes, Work, result_of
+from ork.bench.measure import ResultTarget, Sample, TaskSeconds, Work, result_of
 from ork.bench.report import table
 
 
 def test_the_table_has_a_line_for_each_result_and_explains_the_floors() -> None:
-    task = TaskTimes(0.001, 0.002, 0.004)
+    task = TaskSeconds(0.001, 0.002, 0.004)
     chain = Work("chain", 40, "bare forks", (ResultTarget(1.7, at_most=True),))
     cold = Work("cold-help", 0, "bare python", (ResultTarget(5, at_most=True),))
     results = [

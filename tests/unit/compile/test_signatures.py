@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from ork.compile.described import Signature, UninspectedFunction, read_signature
+from ork.compile.described import FunctionSignature, UninspectedFunction, read_signature
 from ork.compile.load import finish_draft, load_workflow
 from ork.compile.signatures import check_signatures
 from ork.definition.problems import Problem
 from ork.worker.convert.annotations import describe_function
 
 
-def described(python: str) -> dict[str, Signature | UninspectedFunction | None]:
+def described(python: str) -> dict[str, FunctionSignature | UninspectedFunction | None]:
     space: dict[str, Any] = {"__name__": "etl"}
     exec(compile(python, "etl.py", "exec", dont_inherit=True), space)
     functions = {name: each for name, each in space.items() if hasattr(each, "__code__")}
@@ -28,7 +28,7 @@ def problems(
     *,
     top: str = "",
     strict: bool = False,
-    functions: dict[str, Signature | UninspectedFunction | None] | None = None,
+    functions: dict[str, FunctionSignature | UninspectedFunction | None] | None = None,
 ) -> tuple[Problem, ...]:
     text = f"name: w\n{top}tasks:\n{tasks}"
     loaded = load_workflow(text.encode(), "w.yaml", read={"etl.py": python.encode()}.get)
@@ -238,7 +238,7 @@ def test_strict_asks_for_a_type_of_every_input_and_output() -> None:
 
 
 def test_strict_reports_why_a_function_could_not_be_inspected() -> None:
-    functions: dict[str, Signature | UninspectedFunction | None] = {"etl:main": UninspectedFunction("a storm")}
+    functions: dict[str, FunctionSignature | UninspectedFunction | None] = {"etl:main": UninspectedFunction("a storm")}
     (problem,) = problems("  a: {module: etl}\n", strict=True, functions=functions)
     assert (problem.code, "a storm" in problem.message) == ("ORK408", True)
     told = "  a: {module: etl, output_type: int}\n"

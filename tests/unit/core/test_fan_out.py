@@ -381,7 +381,7 @@ def test_a_cached_result_is_not_a_source_for_other_tasks() -> None:
 def test_a_deferred_attempt_goes_on_until_its_jobs_end() -> None:
     play = Play(workflow(spec("a")))
     play.launch()
-    play.feed(ev.Deferred(TaskKey("a"), 1, 2, "[]"))
+    play.feed(ev.AttemptDeferred(TaskKey("a"), 1, 2, "[]"))
     (attempt,) = play.machine.active.values()
     assert attempt.waits_for == "[]"
     assert play.status("a") == "running"
@@ -392,7 +392,7 @@ def test_a_deferred_attempt_goes_on_until_its_jobs_end() -> None:
 def test_a_failure_of_a_deferred_attempt_follows_the_retry_rule() -> None:
     play = Play(workflow(spec("a", retries=1, retry_delay=0.0)))
     play.launch()
-    play.feed(ev.Deferred(TaskKey("a"), 1, 2, "[]"))
+    play.feed(ev.AttemptDeferred(TaskKey("a"), 1, 2, "[]"))
     play.fail("a", exited())
     play.wait(0)
     assert play.launch() == ["a"]

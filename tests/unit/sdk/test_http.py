@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ork
-from ork.sdk.http import Defaults, HttpExecutor
+from ork.sdk.http import HttpDefaults, HttpExecutor
 from tests.loopback import Loopback, loopback
 from tests.unit.outbound.test_fetch import redirector
 
@@ -22,7 +22,7 @@ def site() -> Iterator[Loopback]:
 
 
 def run(config: dict[str, Any], inputs: dict[str, Any] | None = None, **defaults: Any) -> Any:
-    executor = HttpExecutor(Defaults(**defaults))
+    executor = HttpExecutor(HttpDefaults(**defaults))
     return executor.run(ork.Context(), HttpExecutor.TaskConfig(**config), inputs or {})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ork
-from ork.sdk.sql import Defaults, SqlExecutor
+from ork.sdk.sql import SqlDefaults, SqlExecutor
 from ork.sdk.sql_drivers import DbApiConnection, SqlError, bound_values, connect, parameters_of
 
 EVIL = "x'; DROP TABLE t; --"
@@ -25,7 +25,7 @@ def url(tmp_path: Path) -> str:
 
 
 def run(database: str, inputs: dict[str, Any] | None = None, /, **config: Any) -> Any:
-    executor = SqlExecutor(Defaults(database))
+    executor = SqlExecutor(SqlDefaults(database))
     return executor.run(ork.Context(), SqlExecutor.TaskConfig(**config), inputs or {})
 
 
@@ -85,7 +85,7 @@ def test_invalid_queries_are_reported(url: str, config: dict[str, Any], message:
 
 def test_without_a_database_there_is_nothing_to_ask() -> None:
     with pytest.raises(ork.TaskError, match="no database"):
-        SqlExecutor(Defaults()).run(ork.Context(), SqlExecutor.TaskConfig(query="SELECT 1"), {})
+        SqlExecutor(SqlDefaults()).run(ork.Context(), SqlExecutor.TaskConfig(query="SELECT 1"), {})
 
 
 def test_without_a_driver_postgres_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

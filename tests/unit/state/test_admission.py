@@ -10,7 +10,7 @@ from ork.core.limits import limit_names
 from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.workflow import Rate
-from ork.state.admission import ActiveAttempts, Bucket, Rates, admit, room_left
+from ork.state.admission import ActiveAttempts, LaunchRates, TokenBucket, admit, room_left
 from tests.conformance.state_samples import launch_request
 
 RUN = RunId("r")
@@ -21,7 +21,7 @@ limits = st.dictionaries(
 )
 
 
-NO_RATES = Rates({}, lambda name, rate: Bucket(rate, rate.count, 0.0))
+NO_RATES = LaunchRates({}, lambda name, rate: TokenBucket(rate, rate.count, 0.0))
 
 
 def test_an_attempt_counts_against_the_whole_its_executor_and_its_pool() -> None:
@@ -64,7 +64,7 @@ def test_who_is_turned_away_has_no_higher_priority_than_who_is_admitted(prioriti
 def test_a_rate_lets_a_burst_pass_and_then_says_when_the_next_may_start() -> None:
     rate = Rate(2, 10.0)
     launches = [replaced(launch_request(RUN, "a", pool="api"), rate=("rate:task:flow.a", rate)) for _ in range(3)]
-    rates = Rates({}, lambda _name, rate: Bucket(rate, rate.count, 0.0))
+    rates = LaunchRates({}, lambda _name, rate: TokenBucket(rate, rate.count, 0.0))
     answer = admit(launches, {}, rates)
     assert answer.admitted == {0, 1}
     assert answer.full == {"rate:task:flow.a"}
@@ -73,12 +73,12 @@ def test_a_rate_lets_a_burst_pass_and_then_says_when_the_next_may_start() -> Non
 
 
 def test_a_bucket_fills_evenly_and_never_beyond_one_burst() -> None:
-    assert Bucket(Rate(2, 10.0), 0.0, 5.0).tokens == pytest.approx(1.0)
-    assert Bucket(Rate(2, 10.0), 0.0, 1000.0).tokens == pytest.approx(2.0)
+    assert TokenBucket(Rate(2, 10.0), 0.0, 5.0).tokens == pytest.approx(1.0)
+    assert TokenBucket(Rate(2, 10.0), 0.0, 1000.0).tokens == pytest.approx(2.0)
 
 
 def test_a_pools_rate_holds_for_all_its_tasks() -> None:
-    rates = Rates({"pool:api": Rate(1, 1.0)}, lambda _name, rate: Bucket(rate, rate.count, 0.0))
+    rates = LaunchRates({"pool:api": Rate(1, 1.0)}, lambda _name, rate: TokenBucket(rate, rate.count, 0.0))
     answer = admit(
         [launch_request(RUN, "a", pool="api"), launch_request(RUN, "b"), launch_request(RUN, "c", pool="api")],
         {},

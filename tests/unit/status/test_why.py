@@ -11,7 +11,7 @@ from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp,
 from ork.model.workflow import Approval, Budget, NotBy, OnExceed, OnUnreachable, Rate, TaskSpec
 from ork.state.records import LimitUse
 from ork.status import why as answers
-from ork.status.reasons import ReasonCode, Ref, sentences
+from ork.status.reasons import ReasonCode, ReasonRef, sentences
 from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
@@ -307,14 +307,14 @@ def test_reasons_name_whom_a_task_waits_for_and_until_when() -> None:
 
     specs = [spec("load", "extract"), spec("extract")]
     run = view_of(specs, []).run.id
-    upstream = (Ref(run, TaskKey("extract")),)
+    upstream = (ReasonRef(run, TaskKey("extract")),)
     assert reason(waiting("load"), running("extract"), specs=specs) == (ReasonCode.UPSTREAM, None, upstream)
     retry = waiting("load", attempt=1, retry_at=at(50), failure=ERROR)
     assert reason(retry, specs=[spec("load", retries=2)]) == (ReasonCode.RETRY, at(50), ())
     other = RunId("8m2paaaaaaaa")
     limit = LimitUse("pool:db", 1, 1, (AttemptKey(other, TaskKey("scan", 3), 1),))
     held = reason(waiting("load"), specs=[spec("load", pool="db")], limits=(limit,), short_ids=SHORT)
-    assert held == (ReasonCode.LIMIT, None, (Ref(other, TaskKey("scan", 3)),))
+    assert held == (ReasonCode.LIMIT, None, (ReasonRef(other, TaskKey("scan", 3)),))
     slow = reason(running("load"), specs=[spec("load", timeout=60.0)])
     assert slow == (ReasonCode.RUNNING, at(60), ())
 

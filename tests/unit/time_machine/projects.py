@@ -13,9 +13,9 @@ from ork.model.workflow import CompiledWorkflow
 from ork.scheduler.options import SchedulerOptions
 from ork.state.records import ScheduleEntry
 from ork.time_machine.history import TaskHistory
-from ork.time_machine.plan import Plan
+from ork.time_machine.plan import SimulationPlan
 from ork.time_machine.play import play
-from ork.time_machine.project import Project, Rules
+from ork.time_machine.project import ProjectCopy, Rules
 from ork.time_machine.report import Report, make_report
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
@@ -29,7 +29,7 @@ def workflow(text: str) -> CompiledWorkflow:
 
 def project(
     *texts: str, limits: Mapping[str, int] | None = None, history: Mapping[tuple[str, str], TaskHistory] | None = None
-) -> Project:
+) -> ProjectCopy:
     """The project of these workflows; those with a schedule are played."""
     found = {each.name: each for each in map(workflow, texts)}
     versions = {name: make_version(each, "/project") for name, each in found.items()}
@@ -40,11 +40,11 @@ def project(
     ]
     tasks = {(name, spec.name): spec for name, each in found.items() for spec in each.tasks}
     rules = Rules(SchedulerOptions(), {"*": 100, **(limits or {})}, {})
-    return Project(rules, schedules, versions, found, tasks, history or {})
+    return ProjectCopy(rules, schedules, versions, found, tasks, history or {})
 
 
-def played(project: Project, end: datetime, **options: Any) -> Report:
-    plan = Plan(START, end, **options)
+def played(project: ProjectCopy, end: datetime, **options: Any) -> Report:
+    plan = SimulationPlan(START, end, **options)
     return make_report(project, plan, play(project, plan))
 
 

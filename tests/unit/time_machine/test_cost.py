@@ -7,7 +7,7 @@ import pytest
 from ork.model.prices import AttemptPrice, OperationCounts, OperationPrice
 from ork.model.record import replaced
 from ork.model.workflow import TaskSpec
-from ork.time_machine.project import Project
+from ork.time_machine.project import ProjectCopy
 from tests.unit.time_machine.projects import at, played, project
 
 PARENT = """
@@ -34,7 +34,7 @@ class Prices:
         return (START,)
 
 
-def priced(*texts: str) -> Project:
+def priced(*texts: str) -> ProjectCopy:
     made = project(*texts)
     return replaced(made, rules=replaced(made.rules, options=replaced(made.rules.options, prices=Prices)))
 

@@ -24,7 +24,7 @@ from ork.model.task import (
 from ork.objects.memory import MemoryObjects
 from ork.state.memory import MemoryStore
 from ork.state.records import RunChanges
-from ork.time_machine.history import Sample, TaskHistory, read_history
+from ork.time_machine.history import PastAttempt, TaskHistory, read_history
 from tests.unit.time_machine.projects import at, workflow
 
 FLOW = workflow("""
@@ -89,10 +89,10 @@ async def test_samples_are_those_of_the_attempts_and_of_people() -> None:
     await past.add("two", attempt("two", "list", 1, at(1, 1, 2), waits_for='[{"http": "https://jobs.test"}]'))
     history = await past.read()
     assert set(history["flow", "list"].samples) == {
-        Sample(2.0, 3.0, FailureKind.EXCEPTION), Sample(2.0, 7.0), Sample(2.0, 60.0, waited=True),
+        PastAttempt(2.0, 3.0, FailureKind.EXCEPTION), PastAttempt(2.0, 7.0), PastAttempt(2.0, 60.0, waited=True),
     }  # fmt: skip
-    assert history["flow", "list"].typical() == Sample(2.0, 33.5), "the median of the successes"
-    assert history["flow", "ok"].samples == (Sample(0.0, 1800.0), Sample(0.0, 1800.0))
+    assert history["flow", "list"].typical() == PastAttempt(2.0, 33.5), "the median of the successes"
+    assert history["flow", "ok"].samples == (PastAttempt(0.0, 1800.0), PastAttempt(0.0, 1800.0))
     assert ("flow", "fetch") not in history
 
 

@@ -10,8 +10,8 @@ import pytest
 from ork.errors import UsageError
 from ork.model.record import replaced
 from ork.model.task import FailureKind
-from ork.time_machine.history import Sample, TaskHistory
-from ork.time_machine.plan import Plan
+from ork.time_machine.history import PastAttempt, TaskHistory
+from ork.time_machine.plan import SimulationPlan
 from ork.time_machine.recorder import PlayedRun
 from tests.unit.time_machine.projects import START, at, played, project
 
@@ -46,7 +46,10 @@ def test_every_time_of_the_range_gets_a_run_and_the_end_gets_none() -> None:
 
 
 def test_durations_come_from_the_plan_then_from_history_then_from_the_default() -> None:
-    history = {("hourly", task): TaskHistory((Sample(1, 10), Sample(1, 20), Sample(1, 90))) for task in ("a", "b")}
+    history = {
+        ("hourly", task): TaskHistory((PastAttempt(1, 10), PastAttempt(1, 20), PastAttempt(1, 90)))
+        for task in ("a", "b")
+    }
     known = project(HOURLY, history=history)
     assert played(known, at(1)).schedules[0].median_seconds == pytest.approx(42, abs=0.1)
     given = played(known, at(1), durations={"a": 100.0})
@@ -143,9 +146,9 @@ def test_failures_are_retried_and_end_a_run_as_the_real_machine_decides() -> Non
 
 
 def test_with_a_seed_attempts_are_drawn_from_history_failures_included() -> None:
-    samples = (*(Sample(0, seconds) for seconds in (10, 20, 30)), Sample(0, 1, FailureKind.EXIT))
+    samples = (*(PastAttempt(0, seconds) for seconds in (10, 20, 30)), PastAttempt(0, 1, FailureKind.EXIT))
     known = project(
-        HOURLY, history={("hourly", "a"): TaskHistory(samples), ("hourly", "b"): TaskHistory((Sample(0, 1),))}
+        HOURLY, history={("hourly", "a"): TaskHistory(samples), ("hourly", "b"): TaskHistory((PastAttempt(0, 1),))}
     )
     median = played(known, at(0, day=4))
     assert (median.schedules[0].failed, median.schedules[0].longest_seconds) == (0, pytest.approx(21, abs=0.1))
@@ -180,7 +183,7 @@ def test_a_fan_out_is_as_wide_as_in_history_and_one_instance_wide_without() -> N
           list: {command: x}
           fetch: {command: x, foreach: list.pages}
     """
-    history = {("pages", "list"): TaskHistory((Sample(0, 1),), '{"pages": [1, 2, 3, 4, 5]}')}
+    history = {("pages", "list"): TaskHistory((PastAttempt(0, 1),), '{"pages": [1, 2, 3, 4, 5]}')}
     assert played(project(pages, history=history), at(7)).attempts == 1 + 5
     report = played(project(pages), at(7))
     assert (report.attempts, report.problems, report.schedules[0].success) == (2, (), 1)
@@ -226,8 +229,8 @@ def test_approvals_take_as_long_as_people_took_and_deferred_tasks_take_no_slot()
           other: {command: x, depends_on: [ok]}
     """
     history = {
-        ("asked", "ok"): TaskHistory((Sample(0, 1800),)),
-        ("asked", "job"): TaskHistory((Sample(0, 3600, waited=True),)),
+        ("asked", "ok"): TaskHistory((PastAttempt(0, 1800),)),
+        ("asked", "job"): TaskHistory((PastAttempt(0, 3600, waited=True),)),
     }
     report = played(project(asked, history=history, limits={"*": 1}), at(7))
     (schedule,) = report.schedules
@@ -310,4 +313,4 @@ def test_the_day_on_which_clocks_go_back() -> None:
 @pytest.mark.parametrize("end", [START, START - timedelta(days=1), START + timedelta(days=400)])
 def test_a_range_that_is_empty_reversed_or_too_long_is_refused(end: datetime) -> None:
     with pytest.raises(UsageError):
-        Plan(START, end).check()
+        SimulationPlan(START, end).check()

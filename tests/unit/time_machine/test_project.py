@@ -10,9 +10,9 @@ from ork.model.installation import ALL_SCHEDULERS, Control, Mode
 from ork.objects.memory import MemoryObjects
 from ork.scheduler.options import SchedulerOptions
 from ork.state.memory import MemoryStore
-from ork.time_machine.plan import Plan
+from ork.time_machine.plan import SimulationPlan
 from ork.time_machine.play import play
-from ork.time_machine.project import Project, Rules, copy_project
+from ork.time_machine.project import ProjectCopy, Rules, copy_project
 from tests.unit.time_machine.projects import START, at, workflow
 
 pytestmark = pytest.mark.anyio
@@ -35,8 +35,8 @@ async def store_with(*texts: str) -> MemoryStore:
     return store
 
 
-async def copied(store: MemoryStore, **options: object) -> Project:
-    return await copy_project(store, MemoryObjects(), RULES, Plan(START, at(3), **options))  # type: ignore[arg-type]
+async def copied(store: MemoryStore, **options: object) -> ProjectCopy:
+    return await copy_project(store, MemoryObjects(), RULES, SimulationPlan(START, at(3), **options))  # type: ignore[arg-type]
 
 
 async def test_a_schedule_is_copied_with_its_sub_workflows_and_without_caches() -> None:
@@ -45,7 +45,7 @@ async def test_a_schedule_is_copied_with_its_sub_workflows_and_without_caches() 
     assert [entry.workflow for entry in project.schedules] == ["parent"]
     assert set(project.versions) == {"parent", "child"}
     assert project.tasks["parent", "slow"].cache is None
-    recorder = play(project, Plan(START, at(3))).recorder
+    recorder = play(project, SimulationPlan(START, at(3))).recorder
     assert sorted(recorder.workflow_of.values()) == ["child"] * 3 + ["parent"] * 3, (
         "the schedule of the child is not played"
     )

@@ -18,7 +18,7 @@ from ork.terminal import is_dumb_terminal
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
-    from ork.cli.progress import Progress
+    from ork.cli.progress import ProgressDisplay
     from ork.cli.run_follower import FollowEnd, Interrupts
     from ork.model.run import Run
     from ork.status.approvals import PendingApproval
@@ -202,7 +202,7 @@ class FollowOptions(NamedTuple):
     """The run to follow, and how."""
 
     run: RunId
-    progress: Progress
+    progress: ProgressDisplay
     timeout: float | None = None
     as_json: bool = False
     may_work: bool = True
@@ -285,7 +285,7 @@ def _exit_code(view: RunView, ending: FollowEnd) -> int:
             return DONE if view.run.status == "success" else FAILED
 
 
-def _progress(mode: str, full: bool) -> Progress:
+def _progress(mode: str, full: bool) -> ProgressDisplay:
     from ork.cli import progress
 
     stream = sys.stderr

@@ -17,8 +17,8 @@ from ork.errors import UsageError
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.cli.paint import Line
-    from ork.time_machine.plan import Plan
-    from ork.time_machine.project import Project
+    from ork.time_machine.plan import SimulationPlan
+    from ork.time_machine.project import ProjectCopy
     from ork.time_machine.report import ClockChange, LimitReport, Moment, Report, ScheduleReport
 
 DEFAULT_RANGE = timedelta(days=30)
@@ -72,7 +72,7 @@ def simulate_command(
     """
     from time import monotonic
 
-    from ork.time_machine.plan import Plan
+    from ork.time_machine.plan import SimulationPlan
     from ork.time_machine.play import play
     from ork.time_machine.report import make_report, report_json
 
@@ -81,7 +81,7 @@ def simulate_command(
     given = dict(_duration_of_task(text) for text in durations)
     seconds = _seconds(default_duration, "--default-duration")
     down = [_outage(text) for text in outages]
-    plan = Plan(first, last, seed, seconds, given, fail_rate, workflows, down)
+    plan = SimulationPlan(first, last, seed, seconds, given, fail_rate, workflows, down)
     plan.check()
     local_settings("schedules simulate")
     project = run_short(lambda installation: _copy(installation, plan))
@@ -93,7 +93,7 @@ def simulate_command(
         _print(report, monotonic() - began)
 
 
-async def _copy(installation: Installation, plan: Plan) -> Project:
+async def _copy(installation: Installation, plan: SimulationPlan) -> ProjectCopy:
     from ork.time_machine.project import copy_project, rules_of
 
     return await copy_project(installation.own_store, installation.objects, rules_of(installation.settings), plan)

@@ -47,7 +47,7 @@ def status_command(as_json: bool) -> None:
         on.write(sys.stdout, [*(each for fact in facts for each in on.hang(fact)), *rows])
 
 
-class Found(NamedTuple):
+class StatusReport(NamedTuple):
     store: str
     overview: StoreOverview
     short: dict[RunId, str]
@@ -57,7 +57,7 @@ class Found(NamedTuple):
     alarm: AlarmState | None
 
 
-async def _gather(installation: Installation) -> Found:
+async def _gather(installation: Installation) -> StatusReport:
     from ork.app.alarms import read_alarm_state
     from ork.status.ids import short_ids
     from ork.status.overview import read_overview
@@ -70,10 +70,10 @@ async def _gather(installation: Installation) -> Found:
     is_full = installation.objects.is_full()
     alarm = read_alarm_state(installation.settings) if installation.can_work else None
     is_served = await fires_schedules(store)
-    return Found(installation.address, overview, short, is_full, schedules, is_served, alarm)
+    return StatusReport(installation.address, overview, short, is_full, schedules, is_served, alarm)
 
 
-def _lines(found: Found) -> tuple[list[Line], list[Line]]:
+def _lines(found: StatusReport) -> tuple[list[Line], list[Line]]:
     """The facts, which may be long, and the table below them."""
     from ork.cli.paint import line, run_status_span
     from ork.cli.tables import table
@@ -173,7 +173,7 @@ def _fact(label: str, words: str) -> Line:
     return line(Span(f"{label:<12}", "dim"), words)
 
 
-def _since(found: Found, task: TaskSince) -> str:
+def _since(found: StatusReport, task: TaskSince) -> str:
     from ork.status.formatting import duration
 
     return f"{found.short[task.run]}/{task.task} for {duration((now() - task.since).total_seconds())}"

@@ -14,7 +14,7 @@ from ork.errors import RefusedError, UsageError
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.ui.export import Export
-    from ork.ui.targets import Target
+    from ork.ui.targets import ExportTarget
 
 MOST_RUNS = 10_000
 
@@ -84,7 +84,7 @@ async def _to_file(export: Export, path: str) -> dict[str, Any]:
     return {"runs": runs, "bytes": len(data)}
 
 
-async def _to_target(export: Export, target: Target) -> dict[str, Any]:
+async def _to_target(export: Export, target: ExportTarget) -> dict[str, Any]:
     from ork.ui.export import export_to
 
     return (await export_to(target, export))._asdict()
@@ -99,7 +99,7 @@ def _export(installation: Installation, choice: Any) -> Export:
     return Export(page_reads(installation), choice, now(), name or None)
 
 
-def _target(text: str, is_public_allowed: bool) -> Target:
+def _target(text: str, is_public_allowed: bool) -> ExportTarget:
     """UsageError for an address that is neither a folder nor a bucket; RefusedError for a public bucket."""
     from ork.objects.buckets.address import is_bucket
     from ork.ui.targets import BucketTarget, FolderTarget

@@ -15,7 +15,7 @@ _EXAMPLES = {
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class Address:
+class BucketAddress:
     """`prefix` is empty or ends with `/`. `endpoint` is None for the cloud's own service."""
 
     def __init__(self, scheme: str, bucket: str, prefix: str, parameters: dict[str, str]) -> None:
@@ -40,7 +40,7 @@ def is_bucket(url: str) -> bool:
     return url.partition("://")[0] in SCHEMES
 
 
-def read_address(url: str) -> Address:
+def read_address(url: str) -> BucketAddress:
     """ObjectsError that names the mistake if this is not the URL of a bucket."""
     scheme, _, rest = url.partition("://")
     place, _, query = rest.partition("?")
@@ -57,7 +57,7 @@ def read_address(url: str) -> Address:
         if not account:
             raise ObjectsError(f"the storage account is missing in {url[:200]}", hint=example)
         parameters["account"] = account
-    return Address(scheme, bucket, f"{prefix.strip('/')}/" if prefix.strip("/") else "", parameters)
+    return BucketAddress(scheme, bucket, f"{prefix.strip('/')}/" if prefix.strip("/") else "", parameters)
 
 
 def _parameters(scheme: str, query: str, example: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
     from ork.objects.buckets.requests import Answer
 
 _VERSION = "2021-12-02"
@@ -28,7 +28,7 @@ _EARLY_SECONDS = 300.0
 
 
 class AzureBucket(RestBucket):
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BucketAddress) -> None:
         self.name = address.bucket
         self._variable = variables("az")
         self._account = address.account or ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
     from ork.objects.buckets.requests import Answer
 
 HOST = "https://storage.googleapis.com"
@@ -29,9 +29,9 @@ _EARLY_SECONDS = 120.0  # a token is renewed this long before it expires
 class GcsBucket(RestBucket):
     _media = {"alt": "media"}  # noqa: RUF012
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BucketAddress) -> None:
         self.name = address.bucket
-        self._token = None if address.is_emulator() else Token()
+        self._token = None if address.is_emulator() else AccessToken()
         self._service = Service(address.endpoint or HOST, self._sign)
         self._objects = _OBJECTS.format(escaped(address.bucket, ""))
         self._uploads = _UPLOADS.format(escaped(address.bucket, ""))
@@ -85,7 +85,7 @@ def _json(answer: Answer) -> Any:
     return json.loads(answer.body)
 
 
-class Token:
+class AccessToken:
     """An access token of this process's own identity, renewed before it expires."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from ork.objects.buckets.documents import BucketDocuments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
     from ork.objects.buckets.bucket import Bucket
 
 
@@ -17,7 +17,7 @@ def open_bucket(url: str, *, forks: bool) -> BucketDocuments:
     return BucketDocuments(address.url, client_of(address, forks=forks), address.prefix)
 
 
-def client_of(address: Address, *, forks: bool) -> Bucket:
+def client_of(address: BucketAddress, *, forks: bool) -> Bucket:
     """obstore speaks GCS's XML API only, which emulators lack: an emulator of GCS is used by its JSON API."""
     if not forks and not (address.scheme == "gs" and address.endpoint):
         from ork.objects.buckets.with_obstore import ObstoreBucket

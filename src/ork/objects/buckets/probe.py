@@ -10,7 +10,7 @@ from ork.errors import ObjectsError
 from ork.objects.buckets.documents import BucketDocuments
 
 
-class Step(NamedTuple):
+class ProbeStep(NamedTuple):
     """`problem` is None if it works."""
 
     name: str
@@ -18,7 +18,7 @@ class Step(NamedTuple):
     hint: str | None = None
 
 
-def try_bucket(documents: BucketDocuments) -> Iterator[Step]:
+def try_bucket(documents: BucketDocuments) -> Iterator[ProbeStep]:
     """Write, conditional write, read, list, delete. Without the first of them the others are not tried."""
     folder = f"doctor/{os.urandom(8).hex()}"
     key, once = f"{folder}/written", f"{folder}/once"
@@ -43,9 +43,9 @@ def _expect(is_true: bool, otherwise: str) -> None:
         raise ObjectsError(otherwise)
 
 
-def _step(name: str, action: Callable[[], None]) -> Step:
+def _step(name: str, action: Callable[[], None]) -> ProbeStep:
     try:
         action()
     except ObjectsError as error:
-        return Step(name, error.message, error.hint)
-    return Step(name, None)
+        return ProbeStep(name, error.message, error.hint)
+    return ProbeStep(name, None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ork.objects.buckets.bucket import BYTES, Listed
 from ork.objects.buckets.requests import Request, Service, escaped
 from ork.objects.buckets.rest import RestBucket
-from ork.objects.buckets.s3_signing import Signature
+from ork.objects.buckets.s3_signing import S3Signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from xml.etree.ElementTree import Element
 
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
     from ork.objects.buckets.requests import Answer
 
 _MOST_DELETES = 1000
@@ -20,9 +20,9 @@ _CONFLICT = frozenset({409})  # another conditional write of this key is under w
 
 
 class S3Bucket(RestBucket):
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BucketAddress) -> None:
         self.name = address.bucket
-        self._signature = Signature(address.region, is_anonymous_without_keys=address.is_emulator())
+        self._signature = S3Signature(address.region, is_anonymous_without_keys=address.is_emulator())
         region = self._signature.region
         # A name with dots does not fit the certificate of *.s3.amazonaws.com.
         is_path = address.endpoint is not None or "." in address.bucket

@@ -27,7 +27,7 @@ class Keys:
         self.expires_at = expires_at  # of the wall clock
 
 
-class Signature:
+class S3Signature:
     def __init__(self, region: str | None, *, is_anonymous_without_keys: bool) -> None:
         self._variable = variables("s3")
         self.region = region or self._variable("AWS_REGION") or self._variable("AWS_DEFAULT_REGION") or "us-east-1"

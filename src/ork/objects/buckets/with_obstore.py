@@ -14,7 +14,7 @@ from ork.objects.buckets.requests import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECO
 from ork.objects.buckets.rest import refusal
 
 if TYPE_CHECKING:
-    from ork.objects.buckets.address import Address
+    from ork.objects.buckets.address import BucketAddress
 
 T = TypeVar("T")
 _PAGE = 1000
@@ -24,7 +24,7 @@ _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 class ObstoreBucket:
     """ObjectsError with a hint if obstore is not installed."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: BucketAddress) -> None:
         try:
             import obstore
         except ImportError as error:
@@ -142,7 +142,7 @@ def _listed(found: Any) -> Listed:
     )
 
 
-def _store_of(address: Address) -> Any:
+def _store_of(address: BucketAddress) -> Any:
     from obstore.store import AzureStore, GCSStore, S3Store
 
     options: dict[str, Any] = {

@@ -21,7 +21,7 @@ from ork.state.rows import json_text
 CONFIG = "limits/config"
 
 
-class Limits:
+class LimitSettings:
     """`time` is None while nobody has set any."""
 
     def __init__(self, doc: Doc | None) -> None:

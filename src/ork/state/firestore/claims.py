@@ -17,7 +17,7 @@ from ork.state.firestore.accounts import Account, move, path_of
 from ork.state.firestore.commit import own_account
 from ork.state.firestore.database import Database, Plan
 from ork.state.firestore.definitions import workflow_path
-from ork.state.firestore.documents import FACTS, Found, RunState, attempt_key, codec, lenient, run_state
+from ork.state.firestore.documents import FACTS, FoundRows, RunState, attempt_key, codec, lenient, run_state
 from ork.state.firestore.failures import TROUBLE
 from ork.state.firestore.ownership import beats_path, owned_runs, scheduler_path, seconds_left
 from ork.state.firestore.quarantine import noted_put, set_aside
@@ -228,7 +228,7 @@ async def _load(
                 raise
             broken.append(await set_aside(db, scheduler, run, state.epoch, str(problem), now))
         except Exception as problem:
-            rows = Found({}, {}) if doc is None else await rows_of(db, doc, state)
+            rows = FoundRows({}, {}) if doc is None else await rows_of(db, doc, state)
             tasks, attempts = [row for _, row in rows.tasks.values()], [[run, *row] for row in rows.attempts.values()]
             reason = lenient.why_unreadable(state.row("{}"), tasks, attempts) or repr(problem)
             broken.append(await set_aside(db, scheduler, run, state.epoch, reason, now))

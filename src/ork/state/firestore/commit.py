@@ -17,8 +17,8 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, Task, TaskStatus
-from ork.state.admission import Admission, Bucket, Rates, admit, admit_all
-from ork.state.firestore.accounts import CONFIG, Account, Limits, path_of, raise_grants, room_of_all
+from ork.state.admission import Admission, LaunchRates, TokenBucket, admit, admit_all
+from ork.state.firestore.accounts import CONFIG, Account, LimitSettings, path_of, raise_grants, room_of_all
 from ork.state.firestore.database import Database, Plan
 from ork.state.firestore.documents import FACTS, Rows, RunState, attempt_text, run_state
 from ork.state.firestore.notices import Raised, notice_put
@@ -218,7 +218,7 @@ class _Booking:
         self.admission = admission
         self.puts: list[Put] = []
         self._accounts: list[tuple[SchedulerId, Account]] = []
-        self._limits: Limits | None = None
+        self._limits: LimitSettings | None = None
         self._db: Database | None = None
 
     @classmethod
@@ -239,7 +239,7 @@ class _Booking:
         if any(name in limits.slots for name in admission.full) and not _has_all(account, limits):
             if others is None:
                 limits, others = await _look(db, scheduler)
-            rates = Rates(limits.rates, buckets_of)
+            rates = LaunchRates(limits.rates, buckets_of)
             admission = admit(launches, room_of_all(limits.slots, [account, *others]), rates)
             account.held.update(_taken(asked, admission))
             before = dict(account.grant)
@@ -297,12 +297,12 @@ async def _has_changed(db: Database, scheduler: SchedulerId, known: tuple[int | 
     return times != [*known]
 
 
-def _has_all(account: Account, limits: Limits) -> bool:
+def _has_all(account: Account, limits: LimitSettings) -> bool:
     """Everything has been granted to this account, so nobody else needs to be looked at."""
     return all(account.grant.get(name, 0) == slots for name, slots in limits.slots.items())
 
 
-async def own_account(db: Database, scheduler: SchedulerId) -> tuple[Account, Limits, list[Account] | None]:
+async def own_account(db: Database, scheduler: SchedulerId) -> tuple[Account, LimitSettings, list[Account] | None]:
     """A copy of the scheduler's account, and the limits as they were when it was read or written. Where it had to be read,
     everybody else's accounts were, too."""
     others = None
@@ -313,10 +313,10 @@ async def own_account(db: Database, scheduler: SchedulerId) -> tuple[Account, Li
 
 async def _look(
     db: Database, scheduler: SchedulerId, known: dict[SchedulerId, Account] | None = None
-) -> tuple[Limits, list[Account]]:
+) -> tuple[LimitSettings, list[Account]]:
     """The limits and everybody else's accounts. The limits are read first: no grant grows without them being written.
     The own account is added to `known`."""
-    limits = Limits(await db.wire.get(CONFIG))
+    limits = LimitSettings(await db.wire.get(CONFIG))
     accounts = {doc.id: Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))}
     own = accounts.pop(scheduler, None) or Account(scheduler, None)
     if known is not None:
@@ -325,7 +325,7 @@ async def _look(
 
 
 class _Buckets:
-    """The rates' documents, as `Rates` opens them. A bucket fills from the moment at which it was written: starts count from
+    """The rates' documents, as `LaunchRates` opens them. A bucket fills from the moment at which it was written: starts count from
     then on, and the commit may have come long after its tokens were counted."""
 
     def __init__(self, db: Database, docs: dict[str, Any], now: float) -> None:
@@ -333,12 +333,12 @@ class _Buckets:
         self._db = db
         self._now = now
 
-    def __call__(self, name: str, rate: Any) -> Bucket:
+    def __call__(self, name: str, rate: Any) -> TokenBucket:
         doc = self.docs.get(f"rates/{doc_id(name)}")
         if doc is None:
-            return Bucket(rate, float(rate.count), 0.0)
+            return TokenBucket(rate, float(rate.count), 0.0)
         filled_from = max(doc.fields["at"], self._db.written(doc.time))
-        return Bucket(rate, doc.fields["tokens"], max(0.0, self._now - filled_from))
+        return TokenBucket(rate, doc.fields["tokens"], max(0.0, self._now - filled_from))
 
 
 def rates_guard(buckets: _Buckets, name: str) -> bool | int:
@@ -346,7 +346,9 @@ def rates_guard(buckets: _Buckets, name: str) -> bool | int:
     return False if doc is None else int(doc.time)
 
 
-async def _open_rates(db: Database, launches: Sequence[LaunchRequest], limits: Limits) -> tuple[Rates, _Buckets, float]:
+async def _open_rates(
+    db: Database, launches: Sequence[LaunchRequest], limits: LimitSettings
+) -> tuple[LaunchRates, _Buckets, float]:
     names = {request.rate[0] for request in launches if request.rate is not None}
     pools = {request.attempt.pool for request in launches if request.attempt.pool is not None}
     names |= {pool_rate(pool) for pool in pools if f"pool:{pool}" in limits.rates}
@@ -356,7 +358,7 @@ async def _open_rates(db: Database, launches: Sequence[LaunchRequest], limits: L
         read = await db.wire.server_time()
         docs, at = await db.wire.get_all([f"rates/{doc_id(name)}" for name in names]), db.seconds(read)
     buckets = _Buckets(db, docs, at)
-    return Rates(limits.rates, buckets), buckets, at
+    return LaunchRates(limits.rates, buckets), buckets, at
 
 
 def doc_id(text: str) -> str:

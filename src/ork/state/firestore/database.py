@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from ork.errors import StoreUnavailableError, UnreadableError
 from ork.model.ids import RunId, SchedulerId, VersionId
 from ork.model.workflow import Version
-from ork.state.firestore.accounts import Account, Limits
+from ork.state.firestore.accounts import Account, LimitSettings
 from ork.state.firestore.address import Address
 from ork.state.firestore.documents import RunState
 from ork.state.firestore.failures import ConflictError, UnansweredError
@@ -55,7 +55,7 @@ class Database:
         self.known = KnownVersions()
         self.runs: dict[RunId, RunState] = {}
         self.accounts: dict[SchedulerId, Account] = {}
-        self.limits: Limits | None = None
+        self.limits: LimitSettings | None = None
         self.others_changed = False  # seen in passing: the next wait for changes returns at once
         self._clock = clock
         self._connect = connect

@@ -374,14 +374,14 @@ class Rows:
         return puts
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """Rows as they were read: task columns with the number of their last change, and attempt columns."""
 
     tasks: dict[str, tuple[int, list[Any]]]
     attempts: dict[str, list[Any]]
 
 
-def found_rows(docs: Iterable[Doc], big: Mapping[str, str]) -> Found:
+def found_rows(docs: Iterable[Doc], big: Mapping[str, str]) -> FoundRows:
     """The newest of each row in a run's document and chunks."""
     tasks: dict[str, tuple[int, list[Any]]] = {}
     attempts: dict[str, list[Any]] = {}
@@ -395,7 +395,7 @@ def found_rows(docs: Iterable[Doc], big: Mapping[str, str]) -> Found:
                 tasks[key] = row
         for key, text in doc.fields.get("a", {}).items():
             attempts[key] = json.loads(big.get(f"{key}.{text[1:]}", "[]") if text.startswith(_IN_BIG) else text)
-    return Found(tasks, attempts)
+    return FoundRows(tasks, attempts)
 
 
 def in_big(docs: Iterable[Doc], behind: int = 0) -> list[str]:

@@ -11,7 +11,7 @@ from ork.core.limits import limit_names
 from ork.model.ids import RunId
 from ork.model.installation import Control, Mode, SharedSettings
 from ork.model.workflow import Rate
-from ork.state.firestore.accounts import CONFIG, Account, Limits, granted_anew, room_of_all
+from ork.state.firestore.accounts import CONFIG, Account, LimitSettings, granted_anew, room_of_all
 from ork.state.firestore.commit import doc_id
 from ork.state.firestore.database import Database, Plan, wake
 from ork.state.firestore.documents import FACTS, attempt_key, run_state
@@ -75,7 +75,7 @@ async def _active(db: Database) -> int:
 
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     async def plan() -> Plan[None]:
-        known = Limits(await db.wire.get(CONFIG))
+        known = LimitSettings(await db.wire.get(CONFIG))
         if (known.slots, known.rates) == (dict(limits), dict(rates)):
             return Plan((), None)
         known.slots, known.rates = dict(limits), dict(rates)
@@ -88,7 +88,7 @@ async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str
 
 
 async def limit_use(db: Database) -> tuple[LimitUse, ...]:
-    limits = Limits(await db.wire.get(CONFIG))
+    limits = LimitSettings(await db.wire.get(CONFIG))
     if not limits.slots:
         return ()
     room = room_of_all(limits.slots, [Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))])

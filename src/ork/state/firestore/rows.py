@@ -12,7 +12,7 @@ from ork.model.record import replaced
 from ork.model.run import Run
 from ork.state.firestore.database import Database
 from ork.state.firestore.documents import (
-    Found,
+    FoundRows,
     RunState,
     found_rows,
     in_big,
@@ -45,7 +45,7 @@ def run_of_state(state: RunState, params: dict[str, Any]) -> Run:
     return replaced(lenient.run(state.row("{}")), params=params)
 
 
-async def rows_of(db: Database, doc: Doc, state: RunState, behind: int = 0) -> Found:
+async def rows_of(db: Database, doc: Doc, state: RunState, behind: int = 0) -> FoundRows:
     """The rows of a run that changed after its change number `behind`."""
     docs = [doc]
     if state.has_chunks:
@@ -56,11 +56,11 @@ async def rows_of(db: Database, doc: Doc, state: RunState, behind: int = 0) -> F
     return (
         found
         if not behind
-        else Found({key: row for key, row in found.tasks.items() if row[0] > behind}, found.attempts)
+        else FoundRows({key: row for key, row in found.tasks.items() if row[0] > behind}, found.attempts)
     )
 
 
-def tasks_in_order(found: Found, order: Mapping[str, int]) -> list[list[Any]]:
+def tasks_in_order(found: FoundRows, order: Mapping[str, int]) -> list[list[Any]]:
     """Columns of tasks, as the workflow names them."""
     places = [
         ((order[key.name], index_number(key.index)), text)
@@ -75,7 +75,7 @@ def place_of_columns(order: Mapping[str, int], columns: list[Any]) -> tuple[int,
 
 
 def attempts_in_order(
-    run: RunId, found: Found, order: Mapping[str, int]
+    run: RunId, found: FoundRows, order: Mapping[str, int]
 ) -> list[tuple[tuple[int, int, int], list[Any]]]:
     """Columns of attempts with their places."""
     rows = [columns for columns in found.attempts.values() if columns and columns[0] in order]
@@ -84,7 +84,7 @@ def attempts_in_order(
     )
 
 
-def current_attempts(run: RunId, found: Found, tasks: Iterable[list[Any]]) -> list[list[Any]]:
+def current_attempts(run: RunId, found: FoundRows, tasks: Iterable[list[Any]]) -> list[list[Any]]:
     """Columns of the current attempt of each active task, in the order of the tasks."""
     rows = []
     for columns in tasks:

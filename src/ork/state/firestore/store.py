@@ -24,7 +24,7 @@ from ork.state.firestore.address import Address, read_address
 from ork.state.firestore.database import Database, LeaseClock
 from ork.state.firestore.failures import TROUBLE, ConflictError, UnansweredError, store_error
 from ork.state.firestore.schema import open_schema
-from ork.state.firestore.waiting import Listener
+from ork.state.firestore.waiting import ChangeListener
 from ork.state.firestore.wire import Wire
 from ork.state.verbs import DatabaseStore
 
@@ -58,14 +58,14 @@ class FirestoreStore(DatabaseStore, modules=_MODULES):
         address = read_address(url, emulator)
         self.name = address.shown
         self._db = Database(address, lease_seconds, clock, connect)
-        self._listener: Listener | None = None
+        self._listener: ChangeListener | None = None
         self._is_closed = False
         self._is_open = False
 
     async def wait_for_change(self, timeout: float | None) -> bool:
         await self._open()
         if self._listener is None:
-            self._listener = Listener(self._db)
+            self._listener = ChangeListener(self._db)
         try:
             return await self._listener.wait(timeout)
         except TROUBLE as error:

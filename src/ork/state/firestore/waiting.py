@@ -25,7 +25,7 @@ _RUNS, _WAKE = 1, 2  # targets
 _NEWEST = 100
 
 
-class Listener:
+class ChangeListener:
     """`_seen` is the time of the newest change that this handle has noticed. None: it has not looked yet. Who only looks, and
     does not wait, is told of everything that others have written before."""
 

@@ -11,7 +11,7 @@ from ork.model.notice import NoticeKind
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, Task
-from ork.state.admission import Rates, admit, room_left
+from ork.state.admission import LaunchRates, admit, room_left
 from ork.state.memory.rows import RunRow, Shared
 from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
@@ -36,7 +36,7 @@ def write_changes(
             _write(state, row, of_run)
             _raise_notices(state, row, of_run, now)
     launches = [(row, request) for row, of_run in opened for request in of_run.launches]
-    rates = Rates(state.rates, lambda name, rate: state.open_bucket(name, rate, clock))
+    rates = LaunchRates(state.rates, lambda name, rate: state.open_bucket(name, rate, clock))
     admission = admit([request for _, request in launches], room_left(state.limits, state.active()), rates)
     state.buckets |= {name: (bucket.tokens, clock) for name, bucket in admission.buckets.items()}
     admitted = [launches[place] for place in sorted(admission.admitted)]

@@ -17,7 +17,7 @@ from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
-from ork.state.admission import ActiveAttempts, Bucket, slots_held
+from ork.state.admission import ActiveAttempts, TokenBucket, slots_held
 from ork.state.memory.locations import LocationRow
 from ork.state.records import ClaimedRun
 from ork.state.rows import text_of
@@ -126,9 +126,9 @@ class Shared(Record, frozen=False):
         every = (attempt for row in rows for attempt in row.attempts.values())
         return (attempt for attempt in every if not attempt.status.is_final and attempt.waits_for is None)
 
-    def open_bucket(self, name: str, rate: Rate, now: float) -> Bucket:
+    def open_bucket(self, name: str, rate: Rate, now: float) -> TokenBucket:
         tokens, at = self.buckets.get(name, (float(rate.count), now))
-        return Bucket(rate, tokens, now - at)
+        return TokenBucket(rate, tokens, now - at)
 
     def place(self, row: RunRow, task: TaskKey) -> tuple[int, int]:
         """The position of the task in the workflow, and its index."""

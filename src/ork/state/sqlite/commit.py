@@ -18,7 +18,7 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Rate
-from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, admit_all, room_left
+from ork.state.admission import ActiveAttempts, Admission, LaunchRates, TokenBucket, admit, admit_all, room_left
 from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.rows import is_new, is_plain_attempt, is_plain_progress, number_of
@@ -131,21 +131,21 @@ def _admit(db: Database, launches: Sequence[LaunchRequest]) -> Admission:
         return admit_all(launches)
     pools = {name: Rate(count, seconds) for name, count, seconds in db.connection.rows("list_rates")} if rated else {}
     active = (ActiveAttempts(*row) for row in db.connection.rows("count_active")) if limits else ()
-    admission = admit(launches, room_left(limits, active), Rates(pools, partial(_open_bucket, db)))
+    admission = admit(launches, room_left(limits, active), LaunchRates(pools, partial(_open_bucket, db)))
     boot, at = db.clock()
     drawn_from = [(name, bucket.tokens, boot, at) for name, bucket in sorted(admission.buckets.items())]
     db.connection.run_many("write_bucket", drawn_from)
     return admission
 
 
-def _open_bucket(db: Database, name: str, rate: Rate) -> Bucket:
+def _open_bucket(db: Database, name: str, rate: Rate) -> TokenBucket:
     """The bucket of a rate. It is full if it was never used, or if the machine was restarted since, which resets the
     clock."""
     row = db.connection.row("get_bucket", (name,))
     boot, now = db.clock()
     if row is None or row[1] != boot:
-        return Bucket(rate, rate.count, 0.0)
-    return Bucket(rate, row[0], now - row[2])
+        return TokenBucket(rate, rate.count, 0.0)
+    return TokenBucket(rate, row[0], now - row[2])
 
 
 def _settle(db: Database, opened: Iterable[_Open]) -> None:

@@ -33,7 +33,7 @@ _URL = "firestore://simulated/ork"
 _LEASED = ("register", "renew")  # verbs that begin or extend a lease
 
 
-class Call:
+class StoreCall:
     """A verb that a process has called. `plan` is what the store's code has decided last."""
 
     def __init__(self, process: SimulatedProcess, verb: str, args: Any, kwargs: Any, began: float) -> None:
@@ -66,7 +66,7 @@ class FirestoreBackend:
         self._commit_faults = _draw(random)
         self._kernel, self._faults, self._judge, self._notify = kernel, faults, judge, notify
         self._lease_seconds = lease_seconds
-        self._calls: dict[Actor | None, Call] = {}
+        self._calls: dict[Actor | None, StoreCall] = {}
         self.errors: Counter[str] = Counter()  # of commits
         self.database = MemoryFirestore(lambda: micros(EPOCH) + round(kernel.time * 1e6))
         self.store = cast(StateStore, self._open("admin", None))
@@ -102,7 +102,7 @@ class FirestoreBackend:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, call: Call) -> None:
+    def begin(self, call: StoreCall) -> None:
         self._calls[self._kernel.current] = call
 
     def end(self) -> None:
@@ -140,7 +140,7 @@ class FirestoreBackend:
 
         return carry
 
-    def takes_effect(self, call: Call, answer: Any) -> None:
+    def takes_effect(self, call: StoreCall, answer: Any) -> None:
         call.has_taken_effect = True
         judged: Callable[..., None] | None = getattr(self._judge, call.verb, None)
         if judged is None:
@@ -167,7 +167,7 @@ class FirestoreBackend:
             renewed = (doc.fields["renewed"] - EPOCH).total_seconds()
             self._judge.ledger.leases[scheduler] = renewed + self._lease_seconds
 
-    def check_answer(self, call: Call, answer: Any) -> None:
+    def check_answer(self, call: StoreCall, answer: Any) -> None:
         """The caller has the answer. If nothing had to be written, it is only now that the call takes effect."""
         if not call.has_taken_effect:
             self.takes_effect(call, answer)
@@ -187,7 +187,7 @@ class FirestoreView(LaggingStore):
 
     async def _write(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         self._process.check_alive()
-        made = Call(self._process, verb, args, kwargs, self._process.kernel.time)
+        made = StoreCall(self._process, verb, args, kwargs, self._process.kernel.time)
         self._backend.begin(made)
         try:
             answer = await call(*args, **kwargs)

@@ -49,7 +49,7 @@ def start(when: str = "") -> int:
         tag = AttemptTag()
     except (OSError, ValueError):
         return _CANNOT_TAG
-    server = _Server(tag)
+    server = _ForkServer(tag)
     os.chdir("/")  # it belongs to no project; workers use absolute paths
     # The first worker is forked before anything is loaded that only later ones need, because a task waits for it.
     if when == AHEAD or server.serve_one(None):
@@ -89,7 +89,7 @@ def _make_streams() -> None:
         os.close(descriptor)
 
 
-class _Server:
+class _ForkServer:
     """Serves the socket at standard input."""
 
     def __init__(self, tag: AttemptTag) -> None:
@@ -186,7 +186,7 @@ class _Server:
         from ork.worker.pool.preload import preload
 
         if preload(request, _SOCKET, report, parent):
-            _Server(self._tag).serve(fingerprint)
+            _ForkServer(self._tag).serve(fingerprint)
         return 0
 
 
