@@ -321,12 +321,6 @@ class DeployedWorkflows(Response):
     workflows: list[DeployedWorkflow]
 
 
-class CheckedWorkflow(Response):
-    name: str
-    version: str
-    tasks: list[str]
-
-
 class Version(Response):
     id: str
     workflow: str

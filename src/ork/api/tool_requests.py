@@ -7,9 +7,9 @@ from typing import Any
 
 from ork.api.client.connection import error_of
 from ork.api.context import Api, Caller
-from ork.api.in_process import InProcessResponse, InProcessApi
+from ork.api.in_process import InProcessApi, InProcessResponse
 from ork.api.log_ends import log_end_of
-from ork.errors import RefusedError
+from ork.errors import NotFoundError, RefusedError
 from ork.mcp.requests import LogEnd, encoded
 from ork.model.access import Role
 from ork.status.schedulers import NO_SCHEDULER, present_schedulers
@@ -47,6 +47,8 @@ class InProcessRequests:
 
 
 def _json(answer: InProcessResponse) -> Any:
+    if answer.status == 404 and not answer.body:
+        raise NotFoundError("there is no such thing, or your role does not include it")
     if answer.status >= 400:
         raise error_of(answer.status, answer.body)
     return json.loads(answer.body)

@@ -279,7 +279,7 @@ async def _last_attempt(api: ApiRequests, run: str, key: TaskKey) -> int:
     attempts = (await api.get("runs", run, "attempts", task=key.name, index=key.index))["attempts"]
     if not attempts:
         raise NotFoundError(f"{key} of run {run} has no attempt yet", hint="`why` explains what it waits for")
-    return max(int(attempt["number"]) for attempt in attempts)
+    return max(int(attempt["attempt"]) for attempt in attempts)
 
 
 def _answering(function: F) -> F:
@@ -297,11 +297,12 @@ def _answering(function: F) -> F:
 
 
 def _problems(error: OrkError) -> str:
-    """The places and messages of a definition's errors."""
-    lines = [
-        f"\n{each.file}:{each.line}:{each.column} {each.code} {each.message}" for each in getattr(error, "problems", ())
-    ]
-    return "".join(lines[:MAX_ROWS])
+    """All errors of a definition with their places; the message names only the first of them."""
+    found = getattr(error, "problems", ())
+    if len(found) < 2:
+        return ""
+    lines = [f"\n{each.file}:{each.line}:{each.column} {each.code} {each.message}" for each in found[:MAX_ROWS]]
+    return "".join(lines)
 
 
 def _bounded(value: Any) -> str:
@@ -311,7 +312,7 @@ def _bounded(value: Any) -> str:
     return f"{text[:MAX_ANSWER]}\n… cut: the answer has {len(text):,} characters. Ask for fewer rows or for one task."
 
 
-_NOTHING = (None, [], {})
+_NOTHING: tuple[object, ...] = (None, [], {})
 
 
 def _without_empty(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from ork.api import models
+from ork.api import models, page_models
 from ork.api.bodies import WorkflowBody, described, json_response, read_body
 from ork.api.caching import entity_tag, not_modified, tagged
 from ork.api.context import Api, api_of, caller_of
@@ -92,7 +92,7 @@ async def deploy_workflow(
     "POST",
     "/workflows/check",
     Role.OPERATOR,
-    response_model=models.CheckedWorkflow,
+    response_model=page_models.CheckedWorkflow,
     openapi_extra=_DEFINITION,
 )
 async def check_workflow(
