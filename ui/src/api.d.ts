@@ -138,6 +138,12 @@ export interface CalendarWorkflow {
 
 export type Catchup = "none" | "last" | "all";
 
+export interface CheckedWorkflow {
+  name: string;
+  version: string;
+  tasks: (string)[];
+}
+
 /** A local time that a clock change skips or repeats, and when the schedule fires. */
 export interface ClockNote {
   local: string;
@@ -1338,6 +1344,7 @@ export interface Writes {
   "POST /ui-tickets": { given: Record<never, never>; answer: UiTicket; role: "viewer" };
   "POST /wake": { given: Record<never, never>; answer: Woken; role: "operator" };
   "POST /workflows": { given: { root?: string | null; source?: string | null }; body: WorkflowFile; answer: DeployedWorkflows; role: "admin" };
+  "POST /workflows/check": { given: { source?: string | null }; body: WorkflowFile; answer: CheckedWorkflow; role: "operator" };
   "POST /workflows/{name}/backfills": { given: { name: string }; body: BackfillBody; answer: Backfill; role: "operator" };
   "POST /workflows/{name}/runs": { given: { name: string }; body: TriggerBody; answer: Run; role: "operator" };
   "PUT /controls/{target}": { given: { target: string }; body: ControlBody; answer: Control; role: "admin" };

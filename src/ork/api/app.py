@@ -29,6 +29,7 @@ from ork.api.routes import (
     live,
     locations,
     logs,
+    mcp,
     objects,
     overviews,
     runs,
@@ -47,7 +48,7 @@ from ork.model.access import Role
 
 ROUTE_MODULES = (
     workflows, overviews, schedules, runs, comparisons, tasks, logs, live, locations, workers, services, access, session,
-    hooks, objects, ui,
+    hooks, objects, mcp, ui,
 )  # fmt: skip
 
 

@@ -82,6 +82,7 @@ class Api(Record):
     set_alarm: Callable[[], Awaitable[bool]] | None = None
     root: str = "/"
     store_kind: str = "sqlite"  # the scheme of the store's address
+    has_mcp: bool = False  # whether tools of the Model Context Protocol are offered
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
     pricing: Callable[[], Pricing] = _no_pricing

@@ -1,4 +1,4 @@
-"""Answers reads of the API in this process, with the rights of a viewer: without a socket, a server or a token."""
+"""Answers requests to the API in this process, with the rights of one caller: without a socket, a server or a token."""
 
 from __future__ import annotations
 
@@ -22,22 +22,34 @@ class InProcessResponse(NamedTuple):
     body: bytes
 
 
-class InProcessReads:
-    """GET requests to the routes that a viewer may use. Any other is answered 404."""
+class InProcessApi:
+    """The routes that the caller's role includes. Any other request is answered 404, as if there were no such route."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, caller: Caller = VIEWER) -> None:
         self._app = application(api)
         self._table = RouteTable(all_routes())
+        self._caller = caller
 
     async def get(
         self, path: tuple[object, ...], query: dict[str, Any], headers: dict[str, str] | None = None
     ) -> InProcessResponse:
+        return await self.request("GET", path, query, headers)
+
+    async def request(
+        self,
+        method: str,
+        path: tuple[object, ...],
+        query: dict[str, Any],
+        headers: dict[str, str] | None = None,
+        body: bytes = b"",
+    ) -> InProcessResponse:
         whole = PREFIX + "".join(f"/{part}" for part in path)
-        route = self._table.match("GET", whole).route
-        if route is None or route.role is not Role.VIEWER:
+        route = self._table.match(method, whole).route if not any("/" in str(part) for part in path) else None
+        if route is None or route.role is None or not self._caller.role.includes(route.role):
             return InProcessResponse(404, {}, b"")
         received = _Received()
-        await self._app(_scope(whole, query, headers or {}), _one_request(), received)
+        scope = {**_scope(method, whole, query, headers or {}), "ork.caller": self._caller}
+        await self._app(scope, _one_request(body), received)
         return received.answer()
 
 
@@ -59,13 +71,13 @@ class _Received:
         return InProcessResponse(self._start["status"], headers, b"".join(self._parts))
 
 
-def _scope(path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def _scope(method: str, path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
     given = {name: value for name, value in query.items() if value is not None}
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
-        "method": "GET",
+        "method": method,
         "scheme": "http",
         "path": path,
         "raw_path": quote(path, safe="/").encode(),
@@ -75,12 +87,11 @@ def _scope(path: str, query: dict[str, Any], headers: dict[str, str]) -> dict[st
         "client": None,
         "server": None,
         "state": {},
-        "ork.caller": VIEWER,
     }
 
 
-def _one_request() -> Any:
-    """The client sends an empty body, and stays."""
+def _one_request(body: bytes) -> Any:
+    """The client sends the body, and stays."""
     sent = False
 
     async def receive() -> Message:
@@ -88,6 +99,6 @@ def _one_request() -> Any:
         if sent:
             await asyncio.Event().wait()
         sent = True
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

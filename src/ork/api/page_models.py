@@ -486,3 +486,9 @@ class LogLink(Response):
 
     path: str
     until: datetime
+
+
+class CheckedWorkflow(Response):
+    name: str
+    version: str
+    tasks: list[str]

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 
 def http_api(
-    installation: Installation, service: SchedulerService | None, *, request_seconds: float | None = None
+    installation: Installation,
+    service: SchedulerService | None,
+    *,
+    request_seconds: float | None = None,
+    has_mcp: bool = False,
 ) -> Api:
-    """The context of the HTTP API. With `request_seconds`, a tick ends soon after that time.
+    """The context of the HTTP API. With `request_seconds`, a tick ends soon after that time; with `has_mcp` it offers tools of
+    the Model Context Protocol.
 
     The API has its own store handle, so that its writes wake the scheduler in this process too. Without a scheduler in
     this process they set the alarm, if there is one.
@@ -52,6 +57,7 @@ def http_api(
         set_alarm=clock.wake if clock is not None else None,
         root=settings.root,
         store_kind=settings.store.partition(":")[0],
+        has_mcp=has_mcp,
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
         pricing=pricing_on_demand(settings),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
+from ork.api.log_ends import log_end_of
 from ork.errors import NotFoundError, RefusedError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
-    from ork.api.in_process import InProcessReads
+    from ork.api.in_process import InProcessApi
     from ork.app.installation import Installation
-
-_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 
 
 def page_reads(installation: Installation) -> LocalReads | ServerReads:
@@ -22,16 +20,16 @@ def page_reads(installation: Installation) -> LocalReads | ServerReads:
 
     if isinstance(installation, RemoteInstallation):
         return ServerReads(installation.server)
-    from ork.api.in_process import InProcessReads
+    from ork.api.in_process import InProcessApi
     from ork.app.http_api import http_api
 
-    return LocalReads(InProcessReads(http_api(installation, None)))
+    return LocalReads(InProcessApi(http_api(installation, None)))
 
 
 class LocalReads:
     """With the rights of a viewer."""
 
-    def __init__(self, api: InProcessReads) -> None:
+    def __init__(self, api: InProcessApi) -> None:
         self._api = api
 
     async def get(self, *path: object, **query: Any) -> Any:
@@ -44,7 +42,7 @@ class LocalReads:
     async def log_end(self, *path: object, most: int) -> tuple[bytes, int] | None:
         """The last bytes of a log, and the size of the whole; None if there is none."""
         found = await self._api.get(path, {}, {"Range": f"bytes=-{most}"})
-        return _log_end(found.status, found.headers, found.body)
+        return log_end_of(found.status, found.headers, found.body)
 
 
 class ServerReads:
@@ -70,14 +68,4 @@ class ServerReads:
             found = await asyncio.to_thread(self._server.call, "GET", path, {}, None, {"Range": f"bytes=-{most}"})
         except (NotFoundError, UsageError):
             return None
-        return _log_end(found.status_code, dict(found.headers), found.content)
-
-
-def _log_end(status: int, headers: dict[str, str], body: bytes) -> tuple[bytes, int] | None:
-    """An empty log has no range."""
-    if status >= 400 and status != 416:
-        return None
-    said = _RANGE.fullmatch({name.lower(): value for name, value in headers.items()}.get("content-range", ""))
-    if status == 416:
-        body = b""
-    return body, int(said[1]) if said else len(body)
+        return log_end_of(found.status_code, dict(found.headers), found.content)

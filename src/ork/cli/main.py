@@ -100,6 +100,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Serve": {
         "serve": "Scheduler and HTTP API in one process",
         "ui": "Open the web UI in a browser, signed in",
+        "mcp": "Offer tools to assistants: the Model Context Protocol",
         "scheduler": "Run a scheduler; pause, resume, drain or list schedulers",
         "tick": "Do all work that is due, then print when to wake next",
         "token": "Create, list, rotate and revoke API tokens",

@@ -55,7 +55,7 @@ class Server:
         """Returns a response with a status below 400; any other is raised as an exception."""
         response = self._send(method, self.url_of(path, query), data, {**self.headers(), **(headers or {})})
         if response.status_code >= 400:
-            raise _error(response)
+            raise error_of(response.status_code, response.content)
         return response
 
     def url_of(self, path: tuple[object, ...], query: dict[str, Any]) -> str:
@@ -123,15 +123,16 @@ def _token_in(home: str) -> str | None:
         return None
 
 
-def _error(response: httpx2.Response) -> OrkError:
+def error_of(status: int, content: bytes) -> OrkError:
+    """The exception for a response with a status of 400 or more."""
     try:
-        document = json.loads(response.content)
+        document = json.loads(content)
         detail, hint, code = str(document["detail"]), document.get("hint"), str(document["code"])
     except (ValueError, KeyError, TypeError):
-        return StoreError(f"the server answered {response.status_code}", hint="is it an Ork server?")
-    if response.status_code == 422 and document.get("problems"):
+        return StoreError(f"the server answered {status}", hint="is it an Ork server?")
+    if status == 422 and document.get("problems"):
         return DefinitionError(detail, _problems(document["problems"]), hint=hint)
-    error = _kind(response.status_code)(detail, hint=hint, code=code)
+    error = _kind(status)(detail, hint=hint, code=code)
     if "run" in document:
         error.run = document["run"]  # type: ignore[attr-defined]
     return error

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from ork.api import models
+from ork.api import models, page_models
 from ork.api.bodies import WorkflowBody, described, json_response, read_body
 from ork.api.caching import entity_tag, not_modified, tagged
 from ork.api.context import Api, api_of, caller_of
@@ -86,6 +86,26 @@ async def deploy_workflow(
     await api.record_change(caller, "workflow.deploy", name, f'{{"version": "{version.id}"}}')
     deployed = {"name": name, "version": version.id, "new": is_new}
     return json_response({"workflows": [deployed]}, 201 if is_new else 200)
+
+
+@routes.add(
+    "POST",
+    "/workflows/check",
+    Role.OPERATOR,
+    response_model=page_models.CheckedWorkflow,
+    openapi_extra=_DEFINITION,
+)
+async def check_workflow(
+    request: Request,
+    source: Annotated[str | None, Query(max_length=4000, description="The file's name, for messages.")] = None,
+) -> Response:
+    """Checks a workflow file as `ork validate` does: 422 with all errors at once, or its name and tasks. Nothing is
+    deployed, and user code is not run."""
+    api = api_of(request)
+    text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    version = await asyncio.to_thread(read_version, text, kind, api.root, source, api.project)
+    tasks = [task.name for task in version.workflow.tasks]
+    return json_response({"name": version.workflow.name, "version": version.id, "tasks": tasks})
 
 
 @routes.add("GET", "/workflows/{name}", Role.VIEWER, response_model=models.WorkflowWithDefinition)

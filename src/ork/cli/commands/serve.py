@@ -36,6 +36,7 @@ class Options(NamedTuple):
     tls_key: str | None
     log_format: str
     on_request: bool = False
+    has_mcp: bool = False
 
 
 @click.command(name="serve")
@@ -59,6 +60,9 @@ class Options(NamedTuple):
     metavar="ADDRESS",
     help="A reverse proxy (address or network) whose X-Forwarded-* headers are trusted; also `trusted_proxies` in ork.yaml.",
 )
+@click.option(
+    "--mcp", "has_mcp", is_flag=True, help="Also offer the tools of `ork mcp` on /mcp; tokens and roles apply."
+)
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
 @LOG_FORMAT
@@ -74,6 +78,7 @@ def serve_command(
     drains: bool,
     allowed_hosts: tuple[str, ...],
     trusted_proxies: tuple[str, ...],
+    has_mcp: bool,
     tls_cert: str | None,
     tls_key: str | None,
     log_format: str,
@@ -95,7 +100,11 @@ def serve_command(
         allowed_hosts = (*allowed_hosts, *_host_of_alarm(settings))
     has_scheduler = not (no_scheduler or on_request)
     names = (allowed_hosts, trusted_proxies)
-    options = Options(host, port, has_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format, on_request)
+    if has_mcp:
+        need_mcp_package()
+    options = Options(
+        host, port, has_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format, on_request, has_mcp
+    )
     note_new_project(settings)
     log = ServiceLog(log_format, log_level)
     run_service(lambda installation: serve(installation, options, log), log)
@@ -159,7 +168,7 @@ async def make_services(installation: Installation, options: Options, log: Servi
 
 
 async def _add_api(installation: Installation, options: Options, services: Services, log: ServiceLog) -> None:
-    _need_server_packages()
+    need_server_packages()
     from ork.api.app import create_app
     from ork.api.origins import is_loopback
     from ork.api.server import ApiServer, ListenAddress, check_exposure
@@ -177,7 +186,7 @@ async def _add_api(installation: Installation, options: Options, services: Servi
     services.api_installation = await open_installation(installation.settings)
     settings = installation.settings
     seconds = settings.request_seconds if options.on_request else None
-    api = http_api(services.api_installation, services.service, request_seconds=seconds)
+    api = http_api(services.api_installation, services.service, request_seconds=seconds, has_mcp=options.has_mcp)
     services.hub = api.hub
     verifier = _identity_verifier(settings)
     if options.on_request:
@@ -215,7 +224,14 @@ async def _prepare(installation: Installation, verifier: IdentityVerifier | None
         await verifier.prepare()
 
 
-def _need_server_packages() -> None:
+def need_mcp_package() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise UsageError("MCP needs a package that is not installed: mcp", hint="pip install 'ork-orchestrator[mcp]'")
+
+
+def need_server_packages() -> None:
     from importlib.util import find_spec
 
     from ork.api import PACKAGES
