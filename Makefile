@@ -10,6 +10,7 @@
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release
 #   make mutants  break the protocol in almost a hundred ways, and show which simulated world notices each
+#   make docs     build the documentation as a site, in build/site
 #   make ui       build the web pages from ui/ (needs Node 20 or newer; only to change them)
 #   make ui-check build them elsewhere, compare bytes, and test their parts
 #   make ui-types write the API's types for them
@@ -26,7 +27,7 @@ JOBS ?= 3
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo cloud-demo test cloud ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
+.PHONY: demo cloud-demo test docs cloud ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -76,6 +77,9 @@ perf: $(STAMPS)/test
 
 mutants: $(STAMPS)/test
 	$(BIN)/python -m tests.simulation.mutants.hunt
+
+docs: $(STAMPS)/docs
+	$(BIN)/python scripts/docs_site.py
 
 ui: ui/node_modules/.package-lock.json
 	cd ui && node_modules/.bin/tsc --noEmit && node build.mjs
