@@ -7,8 +7,11 @@ This file belongs to your project: change it, or replace its uses one by one and
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import subprocess
+import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -528,10 +531,80 @@ def call(function: Any, context: dict[str, Any], *args: Any, pushes: bool = Fals
     return {**context["ti"].pushed, "return_value": found} if pushes else found
 
 
+def rest(context: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The context without these names."""
+    return {name: value for name, value in context.items() if name not in names}
+
+
+def value_of(value: Any) -> Any:
+    """The value as a template shows it: JSON as it is, anything else as text."""
+    return value if value is None or isinstance(value, str | int | float | bool | list | dict) else str(value)
+
+
 def chosen(branch: Any) -> dict[str, bool]:
     """The output of a branch: the tasks that it chose."""
     names = [branch] if isinstance(branch, str) else list(branch or [])
-    return {name: True for name in names}
+    return {re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_-"): True for name in names}
+
+
+# Operators of your own.
+
+
+class BaseOperator:
+    """Keeps the arguments; `execute` is yours."""
+
+    template_fields: Any = ()
+    template_ext: Any = ()
+    ui_color = ""
+
+    def __init__(self, task_id: str = "", **given: Any) -> None:
+        self.task_id = task_id
+        self.poke_interval = given.get("poke_interval", 60)
+        self.params = given.get("params", {})
+        self.log = logging.getLogger(task_id or "task")
+
+    def xcom_push(self, context: dict[str, Any], key: str, value: Any, **_: Any) -> None:
+        context["ti"].xcom_push(key, value)
+
+    def xcom_pull(self, context: dict[str, Any], *args: Any, **given: Any) -> Any:
+        return context["ti"].xcom_pull(*args, **given)
+
+
+class BaseSensorOperator(BaseOperator):
+    def poke_until_true(self, context: dict[str, Any]) -> Any:
+        """Calls `poke` until it returns something true."""
+        while True:
+            found = self.poke(context)  # type: ignore[attr-defined]
+            if found:
+                return None if found is True else getattr(found, "xcom_value", None)
+            time.sleep(float(getattr(self.poke_interval, "total_seconds", lambda: self.poke_interval)()))
+
+
+class BaseBranchOperator(BaseOperator):
+    def execute(self, context: dict[str, Any]) -> Any:
+        return self.choose_branch(context)  # type: ignore[attr-defined]
+
+
+class PokeReturnValue:
+    def __init__(self, is_done: bool, xcom_value: Any = None) -> None:
+        self.is_done, self.xcom_value = is_done, xcom_value
+
+    def __bool__(self) -> bool:
+        return self.is_done
+
+
+class LoggingMixin:
+    @property
+    def log(self) -> logging.Logger:
+        return logging.getLogger(type(self).__name__)
+
+
+def apply_defaults(function: Any) -> Any:
+    return function
+
+
+def provide_session(function: Any) -> Any:
+    return function
 
 
 # Commands and SQL whose text is known only when the task runs.
