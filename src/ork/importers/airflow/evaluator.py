@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from typing import Any
 
 from ork.importers.airflow.objects import (
@@ -21,7 +22,7 @@ from ork.importers.airflow.objects import (
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.known_calls import NOT_KNOWN
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Call, Class, Function, Imported, Module, Scope, Unknown
+from ork.importers.python.values import Bound, Call, Class, Function, Imported, Later, Scope, Unknown
 
 _DECORATORS = ("task", "dag", "task_group", "setup", "teardown")
 _CHAINS = ("chain", "chain_linear", "cross_downstream")
@@ -34,17 +35,24 @@ class AirflowEvaluator(Evaluator):
         self.dags: list[Dag] = []
         self._open: list[Dag] = []
         self._groups: list[Group] = []
+        self._unknown_loops = 0
 
     # Names that are known only when tasks run become templates, as a person would write them.
 
     def environment(self, name: str, default: Any) -> Any:
         given = f", {default!r}" if isinstance(default, str | int) else ""
-        return "{{ os_env(" + repr(name) + given + ") }}"
+        return Later("{{ os_env(" + repr(name) + given + ") }}", default if given else None)
 
     def text_of(self, value: Any) -> Any:
         if isinstance(value, TaskOutput):
             return template_of(value)
         return super().text_of(value)
+
+    def settled(self, value: Any, node: ast.AST, scope: Scope) -> Any:
+        found = super().settled(value, node, scope)
+        if found is not value and not isinstance(found, Unknown) and self._open:
+            self._problem(f"the DAG depends on `{value}`; its default {found!r} was taken", node, scope)
+        return found
 
     def imported(self, dotted: str) -> Any:
         known = {"datetime.timezone.utc": "UTC", "datetime.UTC": "UTC", "pendulum.UTC": "UTC", "pytz.utc": "UTC", "pytz.UTC": "UTC"}
@@ -79,6 +87,11 @@ class AirflowEvaluator(Evaluator):
             return self._new_dag(args, keywords, node, scope)
         if name == "TaskGroup" and is_airflow:
             return self._new_group(args, keywords)
+        if dotted == "os.listdir" and args and isinstance(args[0], str):
+            found = self._listed(args[0])
+            return Unknown(node, scope) if found is None else found
+        if dotted == "os.getcwd":
+            return self.sources.root
         if name in _CHAINS and is_airflow:
             self._chain(name, args)
             return None
@@ -105,8 +118,17 @@ class AirflowEvaluator(Evaluator):
             return Unknown(node, scope)
         default = args[1] if len(args) > 1 else keywords.get("default_var", keywords.get("default"))
         if isinstance(default, str | int):
-            return "{{ var.value.get(" + repr(args[0]) + f", {default!r}" + ") }}"
+            return Later("{{ var.value.get(" + repr(args[0]) + f", {default!r}" + ") }}", default)
         return "{{ var.value." + args[0] + " }}" if args[0].isidentifier() else "{{ var.value.get(" + repr(args[0]) + ") }}"
+
+    def _listed(self, folder: str) -> list[str] | None:
+        """The files of a folder of the sources, by the longest end of its path that exists."""
+        parts = [part for part in folder.split("/") if part]
+        for index in range(len(parts)):
+            path = os.path.join(self.sources.root, *parts[index:])
+            if os.path.isdir(path):
+                return sorted(os.listdir(path))
+        return None
 
     def _new_dag(self, args: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Dag:
         given = dict(zip(_POSITIONAL["DAG"], args, strict=False)) | keywords
@@ -177,6 +199,7 @@ class AirflowEvaluator(Evaluator):
             task.task_id = f"{group.prefix}{task.task_id}"
             group.children.append(task)
         task.dag = dag
+        task.is_of_loop = self._unknown_loops > 0
         if dag is not None:
             taken = {each.task_id for each in dag.tasks}
             if task.task_id in taken and task.function is not None:
@@ -386,12 +409,9 @@ class AirflowEvaluator(Evaluator):
         self._problem("a condition that is known only when the file is run: its first branch was taken", node, scope)
 
     def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
-        makes_tasks = any(
-            isinstance(each, ast.Call) and ast.unparse(each.func).endswith(("Operator", "Sensor")) for each in ast.walk(node)
-        )
+        self._unknown_loops += 1
         super().on_unknown_loop(node, scope)
-        if makes_tasks or self._open:
-            self._problem("a loop over values that are known only when the file is run was left out", node, scope)
+        self._unknown_loops -= 1
 
     def _problem(self, text: str, node: ast.AST, scope: Scope) -> None:
         if scope.module is None:
@@ -443,5 +463,3 @@ def template_of(output: TaskOutput) -> str:
     steps = "".join(f"[{step!r}]" for step in output.path)
     return "{{ ti.xcom_pull(task_ids=" + repr(output.task.task_id) + ")" + steps + " }}"
 
-
-__all__ = ["AirflowEvaluator", "Module", "template_of"]

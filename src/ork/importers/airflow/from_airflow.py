@@ -245,6 +245,38 @@ class HttpHook:
         return response
 
 
+class GCSHook:
+    """The usual methods, on google-cloud-storage with its own credentials."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def get_conn(self) -> Any:
+        from google.cloud import storage
+
+        return storage.Client()
+
+    def list(self, bucket_name: str, prefix: str | None = None, **_: Any) -> Any:
+        return [each.name for each in self.get_conn().list_blobs(bucket_name, prefix=prefix)]
+
+    def exists(self, bucket_name: str, object_name: str, **_: Any) -> Any:
+        return self.get_conn().bucket(bucket_name).blob(object_name).exists()
+
+    def upload(self, bucket_name: str, object_name: str, filename: str | None = None, data: Any = None, **_: Any) -> None:
+        blob = self.get_conn().bucket(bucket_name).blob(object_name)
+        blob.upload_from_filename(filename) if filename else blob.upload_from_string(data)
+
+    def download(self, bucket_name: str, object_name: str, filename: str | None = None, **_: Any) -> Any:
+        blob = self.get_conn().bucket(bucket_name).blob(object_name)
+        if filename is None:
+            return blob.download_as_bytes()
+        blob.download_to_filename(filename)
+        return filename
+
+    def delete(self, bucket_name: str, object_name: str) -> None:
+        self.get_conn().bucket(bucket_name).blob(object_name).delete()
+
+
 class S3Hook:
     """The usual methods, on boto3 with its own credentials."""
 
@@ -624,6 +656,23 @@ def run_bash(script: str, env: dict[str, str] | None = None, cwd: str | None = N
     if process.wait() != 0:
         raise AirflowException(f"the command failed with exit code {process.returncode}")
     return last
+
+
+def run_http(
+    conn_id: str,
+    method: str = "POST",
+    endpoint: str = "",
+    data: Any = None,
+    headers: Any = None,
+    extra_options: Any = None,
+    response_check: Any = None,
+    response_filter: Any = None,
+) -> Any:
+    """Sends a request, checks the response, and returns its text or what the filter makes of it."""
+    response = HttpHook(method, conn_id).run(endpoint, data, headers, extra_options)
+    if response_check is not None and not response_check(response):
+        raise AirflowException("the response check returned False")
+    return response_filter(response) if response_filter is not None else response.text
 
 
 def run_sql(conn_id: str, sql: Any, parameters: Any = None, schema: str | None = None) -> Any:

@@ -62,6 +62,7 @@ class Operator:
     mapped: dict[str, Any] | None = None  # the arguments of `expand`
     is_mapped_by_item: bool = False  # `expand_kwargs`
     custom: Class | None = None
+    is_of_loop: bool = False  # made by a loop over values that are known only when the file is run
     upstream: list[Operator] = field(default_factory=list)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -125,7 +126,7 @@ class Decorator:
     keywords: tuple[tuple[str, Any], ...]
 
 
-FRAMEWORK_OBJECTS = (Dag, Group, Operator, TaskOutput, TaskFunction, DagFunction, GroupFunction, Partial)
+FRAMEWORK_OBJECTS = (Dag, Group, Operator, TaskOutput, DagFunction, GroupFunction, Partial)
 
 
 def outputs_in(value: Any) -> list[TaskOutput]:

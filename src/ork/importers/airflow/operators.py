@@ -28,6 +28,8 @@ def translate(operator: Operator, task: ImportedTask, builder: DagBuilder) -> No
     unknown = operator.keywords.get("**")
     if unknown is not None:
         raise Untranslatable("some of its arguments are known only when the file is run")
+    if operator.is_of_loop:
+        raise Untranslatable("it is made by a loop over values that are known only when the file is run")
     if operator.custom is not None:
         custom_task(operator, task, builder)
         return
@@ -53,13 +55,22 @@ def word(value: Any, operator: Operator, builder: DagBuilder) -> Any:
     if isinstance(value, bool | int | float):
         return str(value)
     if not isinstance(value, str):
-        raise Untranslatable("one of its arguments is known only when the file is run")
+        return _computed_value(value, operator, builder)
     parts = _pieces(value, operator, builder)
     if all(isinstance(part, str) or part.const is not None for part in parts):
         return literal("".join(part if isinstance(part, str) else part.const or "" for part in parts))
     if len(parts) == 1 and isinstance(parts[0], Piece) and (parts[0].ref or parts[0].secret):
         return {"ref": parts[0].ref} if parts[0].ref else {"secret": parts[0].secret}
     return {"ref": computed(value, parts, operator, builder)}
+
+
+def _computed_value(value: Any, operator: Operator, builder: DagBuilder) -> Any:
+    """A reference to a value that the helper task computes with the code of the file."""
+    arguments = Arguments(operator, builder)
+    code = arguments.code(value)
+    if arguments.inputs or isinstance(value, dict | list):
+        raise Untranslatable("one of its arguments is known only when the file is run")
+    return {"ref": builder.value_ref(f"{identifier(builder.names[operator.task_id])}_value", f"str({code})")}
 
 
 def computed(text: str, parts: list[str | Piece], operator: Operator, builder: DagBuilder) -> str:
@@ -94,13 +105,22 @@ def environment_of(given: Any, operator: Operator, builder: DagBuilder) -> dict[
         given = dict(pair for pair in pairs if pair)
     if not isinstance(given, dict):
         raise Untranslatable("its environment is known only when the file is run")
-    return {str(key): word(value, operator, builder) for key, value in given.items() if value is not None}
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if isinstance(value, dict) and set(value) == {"secret"}:
+            builder.project.secrets[str(key)] = "a secret of the cluster"
+            found[str(key)] = value
+        elif value is not None:
+            found[str(key)] = word(value, operator, builder)
+    return found
 
 
 def _env_pair(value: Any) -> tuple[str, Any] | None:
     given = value.keywords if isinstance(value, Call) else value if isinstance(value, dict) else {}
     if isinstance(given.get("name"), str) and "value" in given:
         return given["name"], given["value"]
+    if isinstance(given.get("name"), str) and given.get("value_from") is not None:
+        return given["name"], {"secret": given["name"]}
     return None
 
 
@@ -373,13 +393,14 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     given = operator.keywords
     if operator.mapped is not None:
         raise Untranslatable("it is mapped over requests")
-    if any(given.get(name) is not None for name in ("response_filter", "pagination_function")):
-        raise Untranslatable("its response is changed by a function of the file: call it in a Python function")
-    if given.get("response_check") is not None:
-        task.note(Level.CHECK, "`response_check` is not kept: any 2xx is a success; a next task can check the output")
+    if given.get("pagination_function") is not None:
+        raise Untranslatable("it reads several pages with a function of the file")
     conn = given.get("http_conn_id", "http_default")
     if not isinstance(conn, str) or "{{" in conn:
         raise Untranslatable("its connection is known only when the file is run")
+    if any(given.get(name) is not None for name in ("response_filter", "response_check")) or not _is_plain_request(given):
+        _http_in_python(operator, task, builder, conn)
+        return
     secret = builder.connection_secret(conn)
     builder.project.secrets[secret] = f"the base URL of the Airflow connection `{conn}`, such as https://example.org"
     name = identifier(conn)
@@ -398,6 +419,66 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     task.keys["executor"], task.keys["config"] = name, config
     if given.get("extra_options"):
         task.note(Level.CHECK, "`extra_options` is not kept: `timeout` and `expect` in `config`")
+
+
+def _is_plain_request(given: dict[str, Any]) -> bool:
+    data, headers = given.get("data"), given.get("headers")
+    is_simple = data is None or isinstance(data, str) or (isinstance(data, dict) and all(isinstance(each, str | int) for each in data.values()))
+    return is_simple and (headers is None or isinstance(headers, dict))
+
+
+def _http_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder, conn: str) -> None:
+    """A request whose response is checked or changed by a function."""
+    from ork.importers.airflow.python_tasks import _write_wrapper
+
+    given = operator.keywords
+    builder.connection_secret(conn, operator.task_id)
+    builder.project.requirements.add("requests")
+    arguments = Arguments(operator, builder)
+    codes = [repr(conn)]
+    for name in ("method", "endpoint", "data", "headers", "extra_options", "response_check", "response_filter"):
+        if given.get(name) is not None:
+            codes.append(f"{name}={arguments.code(given[name])}")
+    builder.module.add_import(f"from {MODULE} import run_http")
+    _write_wrapper(operator, task, builder, arguments, "run_http", codes, "{0}")
+
+
+def ssh(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
+    conn = operator.get("ssh_conn_id")
+    if not isinstance(conn, str) or "{{" in conn or operator.mapped is not None:
+        raise Untranslatable("its connection is known only when the file is run")
+    command = operator.keywords.get("command")
+    if command is None:
+        raise Untranslatable("it has no command")
+    secret = builder.connection_secret(conn, operator.task_id)
+    builder.project.secrets[secret] = f"the Airflow connection `{conn}` as ssh://user@host:port"
+    remote = word(command, operator, builder)
+    task.keys["command"] = ["bash", "-c", f'ssh -o BatchMode=yes "${secret}" "$1"', "ssh", remote]
+    env = environment_of(operator.keywords.get("environment"), operator, builder)
+    if env:
+        task.note(Level.CHECK, f"set {', '.join(env)} in the remote command: ssh passes no variables")
+    task.note(Level.CHECK, "`ssh` uses the keys of the user that Ork runs as, not those of the connection")
+
+
+def dbt(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
+    verb = operator.kind.removeprefix("Dbt").removesuffix("Operator").lower()
+    given = operator.keywords
+    words: list[Any] = ["dbt", "docs" if verb == "docsgenerate" else verb]
+    words += ["generate"] if verb == "docsgenerate" else []
+    for name, option in (("models", "--select"), ("select", "--select"), ("exclude", "--exclude"), ("selector", "--selector"), ("target", "--target"), ("profiles_dir", "--profiles-dir"), ("dir", "--project-dir")):
+        if operator.get(name) is not None:
+            words += [option, word(operator.get(name), operator, builder)]
+    if operator.get("vars"):
+        import json
+
+        if not is_known(operator.get("vars")):
+            raise Untranslatable("its vars are known only when the file is run")
+        words += ["--vars", word(json.dumps(operator.get("vars")), operator, builder)]
+    words += ["--full-refresh"] if operator.get("full_refresh") is True else []
+    task.keys["command"] = words
+    if given.get("dbt_bin"):
+        words[0] = word(given["dbt_bin"], operator, builder)
+    task.note(Level.INFO, "`import: [{dbt: FOLDER}]` makes each model a task of its own")
 
 
 def _path(endpoint: Any, operator: Operator, builder: DagBuilder) -> Any:
@@ -495,6 +576,8 @@ TABLE: dict[str, Translator] = {
     "DummyOperator": empty,
     "TriggerDagRunOperator": trigger_dag_run,
     "LatestOnlyOperator": latest_only,
+    "SSHOperator": ssh,
+    **{f"Dbt{verb}Operator": dbt for verb in ("Run", "Test", "Seed", "Snapshot", "Build", "Compile", "Deps", "Clean", "DocsGenerate")},
     "EmailOperator": email,
     "@task.docker": not_in_images,
     "@task.kubernetes": not_in_images,

@@ -14,6 +14,7 @@ from ork.importers.python.extract import Missing
 from ork.importers.python.values import Call, Function, Imported, Scope, Unknown, is_known
 from ork.importers.yaml_text import literal
 
+MAX_DEPTH = 8
 HOOK_CONNECTIONS = {
     "PostgresHook": "postgres_default",
     "MySqlHook": "mysql_default",
@@ -104,6 +105,7 @@ class Arguments:
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, str] = {}  # task id: parameter
         self.uses_context = False
+        self._depth = 0
         self._native = builder.dag.keywords.get("render_template_as_native_obj") is True
 
     def code(self, value: Any) -> str:
@@ -141,6 +143,8 @@ class Arguments:
     def _source(self, node: ast.expr, scope: Scope) -> str:
         """The expression as it stands; names of an enclosing function are replaced by their values."""
         outer = self
+        if self._depth > MAX_DEPTH:
+            raise Untranslatable("one of its arguments is computed step by step")
 
         class Fill(ast.NodeTransformer):
             def visit_Name(self, name: ast.Name) -> ast.expr:  # noqa: N802
@@ -151,7 +155,9 @@ class Arguments:
                     return ast.parse(outer.code(value), mode="eval").body
                 return name
 
+        self._depth += 1
         filled = Fill().visit(ast.parse(ast.unparse(node), mode="eval").body)
+        self._depth -= 1
         self._refuse(self.builder.module.need_names(filled, self.builder.scope() if scope.module is self.builder.dag.module else scope))
         return ast.unparse(filled)
 

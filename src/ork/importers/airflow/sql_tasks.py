@@ -50,11 +50,13 @@ def sql_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> Non
     _with_sqlalchemy(sql, conn, driver or "psycopg2-binary", operator, task, builder)
 
 
-def _text(sql: Any, operator: Operator, builder: DagBuilder) -> str:
+def _text(sql: Any, operator: Operator, builder: DagBuilder) -> Any:
     from ork.importers.airflow.operators import builder_file
 
+    if sql is None:
+        raise Untranslatable("it has no query")
     if not isinstance(sql, str):
-        raise Untranslatable("its query is known only when the file is run")
+        return sql
     if not re.fullmatch(r"[\w./{}\s-]+\.sql", sql.strip()) or "\n" in sql.strip():
         return sql
     name = sql.strip()
@@ -69,7 +71,9 @@ def _with_executor(sql: Any, conn: str, operator: Operator, task: ImportedTask, 
     parameters = operator.keywords.get("parameters")
     if parameters not in (None, {}, []) and not (isinstance(parameters, dict) and is_known(parameters)):
         return False
-    statements = [sql] if isinstance(sql, str) else sql
+    statements = sql if isinstance(sql, list) else [sql]
+    if not all(isinstance(each, str) for each in statements):
+        return False
     text = ";\n".join(each.strip().rstrip(";") for each in statements)
     inputs: dict[str, Any] = {}
     if isinstance(parameters, dict):

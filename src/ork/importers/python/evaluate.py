@@ -208,11 +208,15 @@ class Evaluator(Expressions):
                 continue
 
     def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
-        """A loop over something that is known only when the code runs: its names are unknown afterwards."""
+        """A loop over something that is known only when the code runs: followed once, with unknown names."""
         self.assign(node.target, Unknown(), scope)
+        try:
+            self.run(node.body, scope)
+        except (_Break, _Continue):
+            pass
 
     def _if(self, node: ast.If, scope: Scope) -> None:
-        test = self.value(node.test, scope)
+        test = self.settled(self.value(node.test, scope), node, scope)
         if not isinstance(test, Unknown):
             self.run(node.body if self.truth(test) else node.orelse, scope)
             return

@@ -77,6 +77,8 @@ class Expressions:
 
     def items(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over, or None if they are unknown."""
+        if isinstance(value, Imported | Call | Bound):
+            return None
         if isinstance(value, dict):
             return list(value)[:MAX_ITEMS]
         if isinstance(value, list | tuple | set | str):
@@ -196,7 +198,7 @@ class Expressions:
         value: Any = None
         for each in node.values:
             value = self.value(each, scope)
-            if isinstance(value, Unknown):
+            if isinstance(self.settled(value, node, scope), Unknown):
                 return Unknown(node, scope)
             if bool(value) != is_and:
                 return value
@@ -206,6 +208,7 @@ class Expressions:
         left = self.value(node.left, scope)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.value(right_node, scope)
+            left, right = self.settled(left, node, scope), self.settled(right, node, scope)
             if not (is_data(left) and is_data(right)):
                 return Unknown(node, scope)
             if not _COMPARISONS[type(op)](left, right):
@@ -213,8 +216,15 @@ class Expressions:
             left = right
         return True
 
+    def settled(self, value: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
+        """The default of a value that is known only when tasks run, where the shape of the workflow depends on it."""
+        if isinstance(value, str) and "{{" in value:
+            default = getattr(value, "default", None)
+            return Unknown() if default is None else default
+        return value
+
     def _eval_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
-        test = self.value(node.test, scope)
+        test = self.settled(self.value(node.test, scope), node, scope)
         if isinstance(test, Unknown):
             return Unknown(node, scope)
         return self.value(node.body if self.truth(test) else node.orelse, scope)
@@ -251,10 +261,19 @@ class Expressions:
         if isinstance(owner, Imported):
             return self.imported(f"{owner.dotted}.{node.attr}")
         if isinstance(owner, Class):
-            return Unknown(node, scope)
-        if isinstance(owner, Unknown):
+            return self._class_attribute(owner, node, scope)
+        if isinstance(owner, Unknown | Call | Function):
             return Unknown(node, scope)
         return Bound(owner, node.attr)
+
+    def _class_attribute(self, owner: Class, node: ast.Attribute, scope: Scope) -> Any:
+        for each in owner.node.body:
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
+            is_it = any(isinstance(target, ast.Name) and target.id == node.attr for target in targets)
+            if is_it and isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None:
+                found = self.value(each.value, owner.scope)
+                return found if is_data(found) else Unknown(node, scope)
+        return Unknown(node, scope)
 
     def imported(self, dotted: str) -> Any:
         return Imported(dotted)
@@ -345,6 +364,8 @@ class Expressions:
         if target.dotted == "os.path.join" and args and all(isinstance(each, str) for each in args):
             return posixpath.join(*args)
         known = KNOWN_CALLS.get(target.dotted)
+        if target.dotted in ("builtins.int", "builtins.float", "builtins.range", "builtins.bool"):
+            args = [self.settled(each, node, scope) for each in args]
         if known is not None and not any(isinstance(each, Unknown) for each in (*args, *keywords.values())):
             return known(*args, **keywords)
         return Call(target, args, keywords, node, scope)

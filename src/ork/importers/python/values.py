@@ -122,8 +122,21 @@ class Call(NamedTuple):
     scope: Scope
 
 
+class Later(str):
+    """A text that is known only when tasks run, written as a template. `default` is its value if nothing else is set."""
+
+    default: Any = None
+
+    def __new__(cls, text: str, default: Any = None) -> Later:
+        made = super().__new__(cls, text)
+        made.default = default
+        return made
+
+
 def is_known(value: Any) -> bool:
     """Whether the value is plain data."""
+    if isinstance(value, Imported | Call | Bound):
+        return False
     if isinstance(value, list | tuple | set):
         return all(map(is_known, value))
     if isinstance(value, dict):
