@@ -100,8 +100,13 @@ def _problems(folder: str, path: str) -> tuple[Problem, ...]:
 
 
 def _repair(workflow: ImportedWorkflow, problem: Problem, file: str) -> None:
+    if os.path.basename(problem.file) != os.path.basename(file):
+        for task in workflow.tasks.values():
+            if problem.file.endswith(str(task.keys.get("file", "\0"))):
+                task.leave_to_a_person(f"{problem.message} ({problem.code})")
+        return
     with open(file, encoding="utf-8") as source:
-        lines = source.read().split("\n")[: problem.line if os.path.basename(problem.file) == os.path.basename(file) else 0]
+        lines = source.read().split("\n")[: problem.line]
     begin = next((index for index, line in enumerate(lines) if line == "tasks:"), len(lines))
     found = [match[1].strip("'\"") for line in lines[begin + 1 :] if (match := _TASK_LINE.match(line))]
     if found and found[-1] in workflow.tasks:

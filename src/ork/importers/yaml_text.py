@@ -50,10 +50,11 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(_Inline, _map)
 
 
-def yaml_text(value: Any) -> str:
-    """The value as a YAML document. Small maps such as `{ref: …}` are written on one line."""
+def yaml_text(value: dict[str, Any]) -> str:
+    """The map as a YAML document. Small maps such as `{ref: …}` are written on one line."""
+    shaped = {key: _shaped(item) for key, item in value.items()}
     return yaml.dump(
-        _shaped(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=False
+        shaped, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=False
     )
 
 

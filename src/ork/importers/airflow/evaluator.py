@@ -22,7 +22,7 @@ from ork.importers.airflow.objects import (
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.known_calls import NOT_KNOWN
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Call, Class, Function, Imported, Later, Scope, Unknown
+from ork.importers.python.values import Bound, Call, Class, Function, Imported, Later, LaterParam, Scope, Unknown
 
 _DECORATORS = ("task", "dag", "task_group", "setup", "teardown")
 _CHAINS = ("chain", "chain_linear", "cross_downstream")
@@ -235,7 +235,9 @@ class AirflowEvaluator(Evaluator):
         self._open.append(dag)
         groups, self._groups = self._groups, []
         try:
-            params = {name: f"{{{{ params.{name} }}}}" for name in target.function.parameters}
+            params = {name: LaterParam(f"{{{{ params.{name} }}}}") for name in target.function.parameters}
+            for name, value in params.items():
+                value.name = name
             self.call_function(target.function, [], params)
         finally:
             self._open.pop()

@@ -14,8 +14,9 @@ from ork.importers.airflow.python_tasks import Arguments, custom_task, foreach, 
 from ork.importers.airflow.sensors import SENSORS
 from ork.importers.airflow.sql_tasks import SQL_KINDS, sql_task
 from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
-from ork.importers.project import ImportedTask, Level, identifier, unique_name
+from ork.importers.project import ImportedTask, Level, identifier
 from ork.importers.python.values import Call, Unknown, is_known
+from ork.importers.shell import variable_for, with_expansion
 from ork.importers.yaml_text import literal
 
 Translator = Callable[[Operator, ImportedTask, DagBuilder], None]
@@ -214,11 +215,8 @@ def shell_script(parts: list[str | Piece], operator: Operator, builder: DagBuild
             expansion = "${" + part.variable[0] + (f":-{default}" if default else "") + "}"
         else:
             value: Any = {"secret": part.secret} if part.secret else {"ref": part.ref or _helper_ref(part, operator, builder)}
-            name = next((known for known, other in env.items() if other == value), None)
-            name = name or unique_name(identifier(part.name).strip("_") or "value", set(env))
-            env[name] = value
-            expansion = "${" + name + "}"
-        script += f"'\"{expansion}\"'" if _in_single_quotes(script) else expansion
+            expansion = "${" + variable_for(part.name, value, env) + "}"
+        script = with_expansion(script, expansion)
     return script, env
 
 
@@ -228,21 +226,6 @@ def _helper_ref(piece: Piece, operator: Operator, builder: DagBuilder) -> str:
     if arguments.inputs:
         raise Untranslatable("its template uses the output of a task in an expression")
     return builder.value_ref(piece.name, code)
-
-
-def _in_single_quotes(text: str) -> bool:
-    is_single = is_double = False
-    skip = False
-    for character in text:
-        if skip:
-            skip = False
-        elif character == "\\" and not is_single:
-            skip = True
-        elif character == "'" and not is_double:
-            is_single = not is_single
-        elif character == '"' and not is_single:
-            is_double = not is_double
-    return is_single
 
 
 def _bash_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:

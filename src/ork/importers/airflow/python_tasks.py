@@ -11,7 +11,7 @@ from ork.importers.airflow.objects import Operator, TaskFunction, TaskOutput
 from ork.importers.airflow.templates import CONTEXT_NAMES, Piece, TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Level, identifier, unique_name
 from ork.importers.python.extract import Missing
-from ork.importers.python.values import Call, Function, Imported, Scope, Unknown, is_known
+from ork.importers.python.values import Call, Function, Imported, LaterParam, Scope, Unknown, is_known
 from ork.importers.yaml_text import literal
 
 MAX_DEPTH = 8
@@ -190,7 +190,7 @@ class Arguments:
             raise Untranslatable(str(error)) from error
         if len(parts) == 1 and isinstance(parts[0], Piece):
             code = self._piece(parts[0])
-            return code if self._native or parts[0].const is not None else f"str({code})" if not _is_text(parts[0]) else code
+            return code if self._native or isinstance(text, LaterParam) or parts[0].const is not None else f"str({code})" if not _is_text(parts[0]) else code
         body = [part if isinstance(part, str) else ast.FormattedValue(ast.parse(self._piece(part), mode="eval").body, -1) for part in parts]
         joined = ast.JoinedStr([ast.Constant(part) if isinstance(part, str) else part for part in body])
         return ast.unparse(ast.fix_missing_locations(ast.Expression(joined)))
@@ -309,6 +309,8 @@ def input_value(value: Any, builder: DagBuilder) -> Any:
         return {"ref": f"tasks.{name}.output{steps}"}
     from ork.importers.airflow.dag_builder import json_or_none
 
+    if isinstance(value, LaterParam):
+        return {"ref": f"params.{value.name}"}
     if value is None:
         return None
     found = json_or_none(value)
@@ -474,19 +476,28 @@ def _write_wrapper(
         lines.append(f"    context = context_of(ctx, **DAG_FACTS{_context_options(operator, arguments, builder)})")
     if pushes or skips:
         builder.module.add_import(f"from {MODULE} import call")
-        made = f"call({', '.join([called, 'context', *(['pushes=True'] if pushes else []), *codes])})"
+        made = f"call({', '.join([called, 'context', *codes, *(['pushes=True'] if pushes else [])])})"
     else:
         made = f"{called}({', '.join(codes)})"
     for helper in ("chosen", "run_bash", "macros"):
         if f"{helper}(" in form or f"{helper}." in "".join(codes):
             builder.module.add_import(f"from {MODULE} import {helper}")
     lines.append(f"    return {form.format(made)}")
-    builder.module.wrappers.append("\n".join(lines))
+    add_code("\n".join(lines), builder)
     builder.module.uses_replacements = builder.module.uses_replacements or uses_context or "chosen(" in form or "run_bash(" in form
     builder.use_module()
     task.keys["file"], task.keys["function"] = builder.module.path, name
     if arguments.inputs:
         task.keys["inputs"] = {**task.keys.get("inputs", {}), **arguments.inputs}
+
+
+def add_code(text: str, builder: DagBuilder) -> None:
+    """Adds a function to the workflow's module, once it is known to be Python."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise Untranslatable(f"the call of its function is not Python: {error.msg}") from error
+    builder.module.wrappers.append(text)
 
 
 def _context_options(operator: Operator, arguments: Arguments, builder: DagBuilder) -> str:

@@ -237,7 +237,7 @@ class CopiedModule:
     def text(self, head: str) -> str:
         """The source of the module."""
         future = "from __future__ import annotations\n" if "from __future__ import annotations" in self._imports else ""
-        imports = sorted(line for line in self._imports if "__future__" not in line)
+        imports = merged_imports(self._imports)
         statements = [text for _, text in sorted(self._statements.values(), key=lambda each: each[0])]
         constants = "\n".join(f"{name} = {value!r}" for name, value in self._constants.items())
         blocks = [f'"""{head}"""', future + "\n".join(imports), constants, *statements, *self.wrappers]
@@ -319,6 +319,18 @@ class CopiedFiles:
     @property
     def uses_replacements(self) -> bool:
         return any(each.uses_replacements for each in (*self._owned, *self._modules.values()))
+
+
+def merged_imports(lines: Collection[str]) -> list[str]:
+    """The import lines, sorted, with one line for each module."""
+    plain = {line for line in lines if line.startswith("import ")}
+    names: dict[str, set[str]] = {}
+    for line in lines:
+        module, _, imported = line.removeprefix("from ").partition(" import ")
+        if line not in plain and module != "__future__":
+            names.setdefault(module, set()).update(imported.split(", "))
+    found = [f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)]
+    return [*sorted(plain), *found]
 
 
 def free_names(node: ast.AST) -> Iterator[tuple[str, int]]:

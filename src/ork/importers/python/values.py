@@ -133,6 +133,12 @@ class Later(str):
         return made
 
 
+class LaterParam(Later):
+    """A param of the workflow: passed as it is, not as text."""
+
+    name: str = ""
+
+
 def is_known(value: Any) -> bool:
     """Whether the value is plain data."""
     if isinstance(value, Imported | Call | Bound):
