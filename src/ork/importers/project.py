@@ -12,6 +12,10 @@ FAILURE_EXIT = 64
 RESERVED = {"ork", "workers", "locations"}  # their files are settings
 
 
+class Untranslatable(Exception):  # noqa: N818 - says that a person is needed, not that something broke
+    """A task needs a person; the message says why."""
+
+
 class Level(StrEnum):
     """How much a note asks of a person."""
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from ork.importers.airflow.objects import Dag, Group, Operator, TaskOutput
 from ork.importers.airflow.schedules import DagSchedule, schedule_of
-from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, identifier, safe_name, unique_name
+from ork.importers.project import (
+    ImportedProject,
+    ImportedTask,
+    ImportedWorkflow,
+    Level,
+    Untranslatable,
+    identifier,
+    safe_name,
+    unique_name,
+)
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.extract import CopiedFiles, CopiedModule
 from ork.importers.python.values import Call, Function, Scope, Unknown, is_known
@@ -34,10 +43,6 @@ TRIGGER_RULES = {
 }
 _EXACT_RULES = ("all_success", "all_done", "always", "dummy", "one_failed", "one_success", "all_done_min_one_success")
 _CALLBACKS = ("on_failure_callback", "on_retry_callback", "on_success_callback", "sla_miss_callback", "on_execute_callback")
-
-
-class Untranslatable(Exception):  # noqa: N818 - says that a person is needed, not that something broke
-    """The task needs a person; the message says why."""
 
 
 class DagBuilder:
@@ -408,5 +413,3 @@ def _pulled_in_sources(text: str) -> set[str]:
 def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value) if isinstance(value, str) else "people"
 
-
-__all__ = ["DagBuilder", "TaskOutput", "Unknown", "Untranslatable"]

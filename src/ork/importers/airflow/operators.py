@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder, Untranslatable
+from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskOutput
 from ork.importers.airflow.python_tasks import Arguments, custom_task, foreach, python_task
 from ork.importers.airflow.sensors import SENSORS
 from ork.importers.airflow.sql_tasks import SQL_KINDS, sql_task
 from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
-from ork.importers.project import ImportedTask, Level, identifier
+from ork.importers.project import ImportedTask, Level, Untranslatable, identifier
 from ork.importers.python.values import Call, Unknown, is_known
 from ork.importers.shell import variable_for, with_expansion
 from ork.importers.yaml_text import literal

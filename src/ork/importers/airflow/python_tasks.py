@@ -6,15 +6,15 @@ import ast
 import re
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder, Untranslatable
+from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskFunction, TaskOutput
 from ork.importers.airflow.templates import CONTEXT_NAMES, Piece, TemplateError, has_template, pieces_of
-from ork.importers.project import ImportedTask, Level, identifier, unique_name
+from ork.importers.project import ImportedTask, Level, Untranslatable, identifier, unique_name
+from ork.importers.python.call_code import CallCode
 from ork.importers.python.extract import Missing
-from ork.importers.python.values import Call, Function, Imported, LaterParam, Scope, Unknown, is_known
+from ork.importers.python.values import Call, Function, Imported, LaterParam, Unknown, is_known
 from ork.importers.yaml_text import literal
 
-MAX_DEPTH = 8
 HOOK_CONNECTIONS = {
     "PostgresHook": "postgres_default",
     "MySqlHook": "mysql_default",
@@ -96,74 +96,27 @@ def _facts(statement: ast.AST, operator: Operator, builder: DagBuilder) -> None:
                 builder.connection_secret(conn, operator.task_id)
 
 
-class Arguments:
-    """Python code of the arguments, and the inputs that it needs."""
+class Arguments(CallCode):
+    """Python code of the arguments of a task, and the inputs that it needs."""
 
     def __init__(self, operator: Operator, builder: DagBuilder) -> None:
+        super().__init__(builder.module, builder.dag.module)
         self.operator = operator
         self.builder = builder
         self.inputs: dict[str, Any] = {}
         self.outputs: dict[str, str] = {}  # task id: parameter
         self.uses_context = False
-        self._depth = 0
         self._native = builder.dag.keywords.get("render_template_as_native_obj") is True
 
-    def code(self, value: Any) -> str:
-        """The source of a value. Raises Untranslatable."""
+    def special(self, value: Any) -> str | None:
         if isinstance(value, TaskOutput):
             return self._output(value)
         if has_template(value):
             return self._template(value)
-        if is_known(value):
-            return repr(value)
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{key!r}: {self.code(item)}" for key, item in value.items()) + "}"
-        if isinstance(value, list):
-            return "[" + ", ".join(map(self.code, value)) + "]"
-        if isinstance(value, tuple):
-            return "(" + "".join(f"{self.code(item)}, " for item in value) + ")"
         if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
-            self._refuse(copy_function(value, self.builder))
+            self.refuse(copy_function(value, self.builder))
             return value.name
-        if isinstance(value, Unknown) and value.node is not None and value.scope is not None:
-            return self._source(value.node, value.scope)
-        if isinstance(value, Call):
-            return self._source(value.node, value.scope)
-        if isinstance(value, Function):
-            return self._source(value.node, value.scope)  # type: ignore[arg-type]
-        from datetime import datetime, timedelta
-
-        if isinstance(value, datetime | timedelta):
-            self.builder.module.add_import("import datetime as datetime_module")
-            if isinstance(value, timedelta):
-                return f"datetime_module.timedelta(seconds={value.total_seconds():g})"
-            return f"datetime_module.datetime.fromisoformat({value.isoformat()!r})"
-        raise Untranslatable("one of its arguments is known only when the file is run")
-
-    def _source(self, node: ast.expr, scope: Scope) -> str:
-        """The expression as it stands; names of an enclosing function are replaced by their values."""
-        outer = self
-        if self._depth > MAX_DEPTH:
-            raise Untranslatable("one of its arguments is computed step by step")
-
-        class Fill(ast.NodeTransformer):
-            def visit_Name(self, name: ast.Name) -> ast.expr:  # noqa: N802
-                if isinstance(name.ctx, ast.Load) and scope.local(name.id):
-                    value = scope.get(name.id)
-                    if isinstance(value, Unknown) and value.node is None:
-                        raise Untranslatable(f"`{name.id}` is known only when the file is run")
-                    return ast.parse(outer.code(value), mode="eval").body
-                return name
-
-        self._depth += 1
-        filled = Fill().visit(ast.parse(ast.unparse(node), mode="eval").body)
-        self._depth -= 1
-        self._refuse(self.builder.module.need_names(filled, self.builder.scope() if scope.module is self.builder.dag.module else scope))
-        return ast.unparse(filled)
-
-    def _refuse(self, missing: list[Missing]) -> None:
-        if missing:
-            raise Untranslatable(f"{missing[0].reason} (line {missing[0].line})")
+        return None
 
     def _output(self, value: TaskOutput) -> str:
         parameter = self.output_parameter(value.task.task_id)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder, Untranslatable, duration_text
+from ork.importers.airflow.dag_builder import MODULE, DagBuilder, duration_text
 from ork.importers.airflow.objects import Operator
 from ork.importers.airflow.python_tasks import Arguments, _write_wrapper, callable_of, needs_context
-from ork.importers.project import ImportedTask, Level, identifier, safe_name
+from ork.importers.project import ImportedTask, Level, Untranslatable, identifier, safe_name
 from ork.importers.python.values import Function
 
 DEFAULT_INTERVAL = 60.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder, Untranslatable
+from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator
 from ork.importers.airflow.python_tasks import Arguments, _write_wrapper
 from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
-from ork.importers.project import ImportedTask, identifier
+from ork.importers.project import ImportedTask, Untranslatable, identifier
 from ork.importers.python.values import is_known
 from ork.importers.yaml_text import literal
 
