@@ -65,6 +65,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "plan": "Show what a deploy would change, and when schedules would fire",
         "deploy": "Register workflow files and their schedules",
         "trigger": "Create a run and print its id",
+        "import": "Write a project from a crontab, Airflow, GitHub Actions, Prefect or Dagster",
+        "eject": "Write a workflow as a Makefile and a shell script that need no Ork",
     },
     "Look": {
         "runs": "List the latest runs, or compare two",
@@ -121,6 +123,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 
 MODULES = {
+    "import": "imports",
     "cancel": "run_commands",
     "pause": "run_commands",
     "resume": "run_commands",

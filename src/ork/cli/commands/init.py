@@ -114,7 +114,7 @@ def init_command(folder: str, docker: bool, as_json: bool) -> None:
     files = FILES | DOCKER_FILES if docker else FILES
     name = _workflow_name(folder)
     _write(folder, {file: _filled(text, name) for file, (text, _) in files.items()})
-    _write_schema(folder)
+    write_schema(folder)
     if as_json:
         print_json({"folder": os.path.abspath(folder), "workflow": name, "files": list(files)})
         return
@@ -145,7 +145,7 @@ def _write(folder: str, files: dict[str, str]) -> None:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; nothing was left there") from error
 
 
-def _write_schema(folder: str) -> None:
+def write_schema(folder: str) -> None:
     """Writes the schema that workflow.yaml refers to, for completion and checks in editors. Optional: errors are ignored."""
     from ork.definition.schema import workflow_schema
 
