@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -10,7 +10,7 @@ from ork.errors import UsageError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
-from ork.state.records import RunFilter, TaskCount, TaskFilter, TaskTimes, TimesPage
+from ork.state.records import NO_TIMES, RunFilter, TaskCount, TaskFilter, TaskTimes
 from ork.state.store import StateStore
 from tests.conformance.state_samples import ANN, NOW, attempt, changes, deploy, later, new_run, owned_run, task
 
@@ -81,14 +81,20 @@ async def test_tasks_are_counted_by_status(store: StateStore) -> None:
     assert await store.count_tasks(RunId("nothing")) == ()
 
 
-async def all_times(store: StateStore, run: RunId, since: str | None = None, **options: Any) -> TimesPage:
+class AllTimes(NamedTuple):
+    tasks: list[TaskTimes]
+    earlier: list[TaskTimes]
+
+
+async def all_times(store: StateStore, run: RunId, since: str | None = None, **options: Any) -> AllTimes:
     """All pages as one."""
     page = await store.task_times(run, since, **options)
-    tasks, earlier = page.tasks, page.earlier
+    found = AllTimes([*page.tasks.rows], [*page.earlier.rows])
     while page.last is not None:
         page = await store.task_times(run, since, after=page.last, **options)
-        tasks, earlier = tasks + page.tasks, earlier + page.earlier
-    return TimesPage(tasks, earlier, None)
+        found.tasks.extend(page.tasks.rows)
+        found.earlier.extend(page.earlier.rows)
+    return found
 
 
 async def test_times_come_in_pages_with_the_attempts_before(store: StateStore) -> None:
@@ -109,14 +115,14 @@ async def test_times_come_in_pages_with_the_attempts_before(store: StateStore) -
         ("b", None), ("a", None), ("a", 0), ("a", 1), ("a", 2), ("a", 3), ("c", None),
     ]  # fmt: skip
     assert found.tasks[2] == TaskTimes("a", 0, TaskStatus.RUNNING, 1, start, None, None)
-    assert found.earlier == (
+    assert found.earlier == [
         TaskTimes("b", None, AttemptStatus.LOST, 1, start, None, start + 1000),
         TaskTimes("c", None, AttemptStatus.LOST, 1, start, None, start + 1000),
-    )
-    assert await all_times(store, run) == found
+    ]
+    assert await all_times(store, run) == await all_times(store, run, limit=6) == found
     own = await all_times(store, run, limit=2, with_instances=False)
     assert [(each.name, each.instance) for each in own.tasks] == [("b", None), ("a", None), ("c", None)]
-    assert await store.task_times(RunId("nothing")) == TimesPage((), (), None)
+    assert await store.task_times(RunId("nothing")) == NO_TIMES
     with pytest.raises(UsageError):
         await store.task_times(run, after=TaskKey("stranger"))
 
@@ -135,7 +141,7 @@ async def test_of_many_attempts_the_latest_are_shown(store: StateStore) -> None:
     attempts = tuple(attempt(run, "load", number, status=AttemptStatus.FAILED) for number in range(1, 41))
     now = task("load", TaskStatus.RUNNING, attempt=40)
     await store.commit(ANN, [changes(claimed, tasks=(now,), attempts=attempts)], NOW)
-    assert [each.attempt for each in (await store.task_times(run)).earlier] == [*range(20, 40)]
+    assert [each.attempt for each in (await store.task_times(run)).earlier.rows] == [*range(20, 40)]
 
 
 async def test_runs_of_a_span_of_time_come_in_pages(store: StateStore) -> None:
