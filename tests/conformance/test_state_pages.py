@@ -18,6 +18,7 @@ from tests.conformance.state_samples import ANN, NOW, attempt, changes, deploy, 
 async def test_tasks_come_in_pages_and_filtered_in_the_order_of_the_workflow(store: StateStore) -> None:
     claimed = await owned_run(store, of=await deploy(store, tasks=("b", "a", "c")))
     run = claimed.run.id
+    before = await store.run_updates(run)
     fan = [task("a", TaskStatus.RUNNING, index=number) for number in range(5)]
     await store.commit(ANN, [changes(claimed, tasks=(*fan, task("c", TaskStatus.SUCCESS)))], NOW)
     whole = await store.run_updates(run)
@@ -33,6 +34,19 @@ async def test_tasks_come_in_pages_and_filtered_in_the_order_of_the_workflow(sto
     assert [each.key for each in last.tasks] == [TaskKey("a", 4)]
     assert (await store.run_updates(run, None, TaskFilter(name="nobody"))).tasks == ()
     assert last.mark == whole.mark
+    own = TaskFilter(with_instances=False)
+    assert [each.key.name for each in (await store.run_updates(run, None, own)).tasks] == ["b", "a", "c"]
+    assert [each.key.name for each in (await store.run_updates(run, before.mark, own)).tasks] == ["c"]
+
+
+async def test_tasks_that_wait_for_a_retry_are_selected(store: StateStore) -> None:
+    claimed = await owned_run(store, of=await deploy(store, tasks=("b", "a", "c")))
+    before = await store.run_updates(claimed.run.id)
+    waiting = (task("a", index=1, retry_at=later(60)), task("b", retry_at=later(30)))
+    await store.commit(ANN, [changes(claimed, tasks=(*waiting, task("a", index=0), task("c")))], NOW)
+    for since in (None, before.mark):
+        found = await store.run_updates(claimed.run.id, since, TaskFilter(is_retrying=True))
+        assert [each.key for each in found.tasks] == [TaskKey("b"), TaskKey("a", 1)]
 
 
 async def test_pages_of_what_changed_hold_what_changed_behind_the_mark(store: StateStore) -> None:

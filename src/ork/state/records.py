@@ -121,12 +121,15 @@ class RunPage(NamedTuple):
 
 
 class TaskFilter(Record):
-    """Selects tasks of a run: at most `limit`, and only those after `after` in workflow order."""
+    """Selects tasks of a run: at most `limit`, and only those after `after` in workflow order; without instances, only the
+    tasks' own rows. `is_retrying`: only those that have a time of their retry."""
 
     name: str | None = None
     statuses: frozenset[TaskStatus] = frozenset()
     after: TaskKey | None = None
     limit: int | None = None
+    with_instances: bool = True
+    is_retrying: bool = False
 
 
 ALL_TASKS = TaskFilter()

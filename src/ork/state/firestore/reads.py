@@ -170,6 +170,7 @@ async def run_updates(
         and only.name in (None, columns[0])
         and (not only.statuses or columns[2] in only.statuses)
         for task in [lenient.task(columns)]
+        if (only.with_instances or task.key.index is None) and (not only.is_retrying or task.retry_at is not None)
     ]
     return RunUpdate(shown, tuple(tasks[: only.limit]), mark_text(state.changed))
 

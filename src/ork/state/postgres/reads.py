@@ -189,7 +189,8 @@ async def _tasks(db: Database, session: Session, run: Run, since: int, only: Tas
     if only.name is not None and only.name not in order:
         return []
     place = order[only.name] if only.name is not None else None
-    page = (*task_place(order, only.after), place, sorted(only.statuses) or None, only.limit)
+    kinds = (sorted(only.statuses) or None, only.limit, only.with_instances, only.is_retrying)
+    page = (*task_place(order, only.after), place, *kinds)
     if since > 0:
         return await session.rows("tasks_changed_since", run.id, *page, since)
     return await session.rows("tasks_of_run", run.id, *page)

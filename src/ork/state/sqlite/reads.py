@@ -144,6 +144,8 @@ def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list
         "place": order[only.name] if only.name is not None else None,
         "statuses": json_text(sorted(only.statuses)) if only.statuses else None,
         "limit": _NO_LIMIT if only.limit is None else only.limit,
+        "with_instances": only.with_instances,
+        "is_retrying": only.is_retrying,
     }
     if since <= 0:
         return db.connection.rows("page_of_tasks", wanted)

@@ -76,6 +76,7 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
 FROM ork.tasks
 WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
   AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
+  AND ($7::boolean OR idx < 0) AND (NOT $8::boolean OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT $6;
 
@@ -86,10 +87,11 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
        instances, item, cache_key
 FROM (SELECT DISTINCT n.ordinal, n.idx
       FROM ork.task_changes AS c CROSS JOIN LATERAL unnest(c.ordinals, c.idxs) AS n (ordinal, idx)
-      WHERE c.run_id = $1 AND c.changed > $7) AS written
+      WHERE c.run_id = $1 AND c.changed > $9) AS written
     JOIN ork.tasks USING (ordinal, idx)
 WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
   AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
+  AND ($7::boolean OR idx < 0) AND (NOT $8::boolean OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT $6;
 

@@ -55,6 +55,7 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
 FROM tasks
 WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:place IS NULL OR ordinal = :place)
   AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:with_instances OR idx < 0) AND (NOT :is_retrying OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT :limit;
 
@@ -66,6 +67,7 @@ FROM tasks INDEXED BY tasks_changed
 WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx)
   AND (:place IS NULL OR ordinal = :place)
   AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:with_instances OR idx < 0) AND (NOT :is_retrying OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT :limit;
 
