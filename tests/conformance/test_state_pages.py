@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -10,7 +10,7 @@ from ork.errors import UsageError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
-from ork.state.records import RunFilter, TaskCount, TaskFilter, TaskTimes, TimesPage
+from ork.state.records import NO_TIMES, RunFilter, TaskCount, TaskFilter, TaskTimes
 from ork.state.store import StateStore
 from tests.conformance.state_samples import ANN, NOW, attempt, changes, deploy, later, new_run, owned_run, task
 
@@ -18,6 +18,7 @@ from tests.conformance.state_samples import ANN, NOW, attempt, changes, deploy, 
 async def test_tasks_come_in_pages_and_filtered_in_the_order_of_the_workflow(store: StateStore) -> None:
     claimed = await owned_run(store, of=await deploy(store, tasks=("b", "a", "c")))
     run = claimed.run.id
+    before = await store.run_updates(run)
     fan = [task("a", TaskStatus.RUNNING, index=number) for number in range(5)]
     await store.commit(ANN, [changes(claimed, tasks=(*fan, task("c", TaskStatus.SUCCESS)))], NOW)
     whole = await store.run_updates(run)
@@ -33,6 +34,19 @@ async def test_tasks_come_in_pages_and_filtered_in_the_order_of_the_workflow(sto
     assert [each.key for each in last.tasks] == [TaskKey("a", 4)]
     assert (await store.run_updates(run, None, TaskFilter(name="nobody"))).tasks == ()
     assert last.mark == whole.mark
+    own = TaskFilter(with_instances=False)
+    assert [each.key.name for each in (await store.run_updates(run, None, own)).tasks] == ["b", "a", "c"]
+    assert [each.key.name for each in (await store.run_updates(run, before.mark, own)).tasks] == ["c"]
+
+
+async def test_tasks_that_wait_for_a_retry_are_selected(store: StateStore) -> None:
+    claimed = await owned_run(store, of=await deploy(store, tasks=("b", "a", "c")))
+    before = await store.run_updates(claimed.run.id)
+    waiting = (task("a", index=1, retry_at=later(60)), task("b", retry_at=later(30)))
+    await store.commit(ANN, [changes(claimed, tasks=(*waiting, task("a", index=0), task("c")))], NOW)
+    for since in (None, before.mark):
+        found = await store.run_updates(claimed.run.id, since, TaskFilter(is_retrying=True))
+        assert [each.key for each in found.tasks] == [TaskKey("b"), TaskKey("a", 1)]
 
 
 async def test_pages_of_what_changed_hold_what_changed_behind_the_mark(store: StateStore) -> None:
@@ -81,14 +95,20 @@ async def test_tasks_are_counted_by_status(store: StateStore) -> None:
     assert await store.count_tasks(RunId("nothing")) == ()
 
 
-async def all_times(store: StateStore, run: RunId, since: str | None = None, **options: Any) -> TimesPage:
+class AllTimes(NamedTuple):
+    tasks: list[TaskTimes]
+    earlier: list[TaskTimes]
+
+
+async def all_times(store: StateStore, run: RunId, since: str | None = None, **options: Any) -> AllTimes:
     """All pages as one."""
     page = await store.task_times(run, since, **options)
-    tasks, earlier = page.tasks, page.earlier
+    found = AllTimes([*page.tasks.rows], [*page.earlier.rows])
     while page.last is not None:
         page = await store.task_times(run, since, after=page.last, **options)
-        tasks, earlier = tasks + page.tasks, earlier + page.earlier
-    return TimesPage(tasks, earlier, None)
+        found.tasks.extend(page.tasks.rows)
+        found.earlier.extend(page.earlier.rows)
+    return found
 
 
 async def test_times_come_in_pages_with_the_attempts_before(store: StateStore) -> None:
@@ -109,14 +129,14 @@ async def test_times_come_in_pages_with_the_attempts_before(store: StateStore) -
         ("b", None), ("a", None), ("a", 0), ("a", 1), ("a", 2), ("a", 3), ("c", None),
     ]  # fmt: skip
     assert found.tasks[2] == TaskTimes("a", 0, TaskStatus.RUNNING, 1, start, None, None)
-    assert found.earlier == (
+    assert found.earlier == [
         TaskTimes("b", None, AttemptStatus.LOST, 1, start, None, start + 1000),
         TaskTimes("c", None, AttemptStatus.LOST, 1, start, None, start + 1000),
-    )
-    assert await all_times(store, run) == found
+    ]
+    assert await all_times(store, run) == await all_times(store, run, limit=6) == found
     own = await all_times(store, run, limit=2, with_instances=False)
     assert [(each.name, each.instance) for each in own.tasks] == [("b", None), ("a", None), ("c", None)]
-    assert await store.task_times(RunId("nothing")) == TimesPage((), (), None)
+    assert await store.task_times(RunId("nothing")) == NO_TIMES
     with pytest.raises(UsageError):
         await store.task_times(run, after=TaskKey("stranger"))
 
@@ -135,7 +155,7 @@ async def test_of_many_attempts_the_latest_are_shown(store: StateStore) -> None:
     attempts = tuple(attempt(run, "load", number, status=AttemptStatus.FAILED) for number in range(1, 41))
     now = task("load", TaskStatus.RUNNING, attempt=40)
     await store.commit(ANN, [changes(claimed, tasks=(now,), attempts=attempts)], NOW)
-    assert [each.attempt for each in (await store.task_times(run)).earlier] == [*range(20, 40)]
+    assert [each.attempt for each in (await store.task_times(run)).earlier.rows] == [*range(20, 40)]
 
 
 async def test_runs_of_a_span_of_time_come_in_pages(store: StateStore) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ork.bench.pages.server import SECONDS, PageServer
 from tests.ui import seeds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SECONDS = 60.0  # for whatever a page waits for: the machine may be busy
 INSTANCES, TASKS, RUNS = 20_000, 4_970, 2_000
 
 
@@ -32,53 +28,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-class UiServer:
-    """`ork serve` on a project. `url` has no slash at its end."""
+class UiServer(PageServer):
+    """`ork serve` on a project."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], *options: str) -> None:
-        self.folder, self.environment = folder, environment
+    def __init__(self, folder: Path, environment: dict[str, str], *options: str, port: int = 0) -> None:
         self.large: dict[str, str] = {}  # ids of large runs by workflow
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ork", "serve", "--port", "0", *options],
-            cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        assert self._process.stdout is not None
-        said = []
-        for line in self._process.stdout:
-            said.append(line)
-            if "url=" in line:
-                self.url = line.partition("url=")[2].split()[0].rstrip("/")
-                break
-        else:
-            raise RuntimeError("ork serve did not start: " + "".join(said))
-        self._token = (folder / ".ork" / "token").read_text().strip()
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.communicate(timeout=60)
-
-    def call(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
-        """What the API answers."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/api/v1{path}", data, method=method)
-        request.add_header("Authorization", f"Bearer {token or self._token}")
-        if data is not None:
-            request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return json.loads(answer.read() or b"null")
-
-    def get(self, path: str) -> Any:
-        return self.call("GET", path)
-
-    def post(self, path: str, body: object = None, token: str | None = None) -> Any:
-        return self.call("POST", path, {} if body is None else body, token)
+        super().__init__(folder, environment, *options, port=port)
 
     def run(self, workflow: str, status: str) -> str:
         """The id of the newest run of a workflow that has this status."""
         return str(self.get(f"/runs?workflow={workflow}&status={status}&limit=1")["runs"][0]["id"])
-
-    def sign_in_address(self, token: str | None = None) -> str:
-        return f"{self.url}/ui/#ticket={self.post('/ui-tickets', token=token)['ticket']}"
 
     def ork(self, *args: str) -> str:
         return seeds.ork(self.folder, self.environment, *args)

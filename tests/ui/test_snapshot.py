@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ork.bench.pages.server import SECONDS
 from tests.ui import seeds
-from tests.ui.conftest import SECONDS, Watched, environment
+from tests.ui.conftest import Watched, environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

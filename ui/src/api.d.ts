@@ -244,11 +244,39 @@ export interface Explanation {
   items: (WhyItem)[];
 }
 
-/** Why an attempt or task failed. `detail` holds the user's frames of an exception, or the last lines of a log. */
+/** Why an attempt or task failed. */
 export interface Failure {
+  detail: FailureDetail | null;
   kind: FailureKind;
   message: string;
-  detail: Record<string, unknown> | null;
+}
+
+/** An exception that led to another one. */
+export interface FailureCause {
+  type: string;
+  message: string;
+  frames: (FailureFrame)[];
+}
+
+/** An exception has a type, a message, frames (the outermost first), causes and the inputs of the call; a command or a container has the last lines of its log. `retry` is false if another attempt is not allowed; `unreachable` says why the end could not be observed. Jobs of other services may add fields. */
+export interface FailureDetail {
+  type?: string;
+  message?: string;
+  frames?: (FailureFrame)[];
+  causes?: (FailureCause)[];
+  inputs?: Record<string, string>;
+  tail?: (string)[];
+  retry?: boolean;
+  unreachable?: string;
+}
+
+/** A place in the user's code. `source` is the text of the line; the failing expression begins and ends at the columns `caret`. */
+export interface FailureFrame {
+  file: string;
+  line: number;
+  function: string;
+  source: string;
+  caret: (number)[] | null;
 }
 
 export type FailureKind = "exit" | "exception" | "output" | "input" | "start" | "lost" | "timeout" | "cancelled" | "rejected" | "internal";
@@ -378,7 +406,7 @@ export interface ListedRun {
 
 export interface ListedScheduler {
   id: string;
-  kind: string;
+  kind: "scheduler" | "run" | "tick" | "ork store copy";
   identity: string;
   started_at: string;
   runs: number;
@@ -856,10 +884,10 @@ export interface ScheduleState {
   enabled: boolean;
 }
 
-/** `liveness` is alive, unverified (idle, cannot be checked from the server) or dead. */
+/** `liveness` is alive, unverified (idle, cannot be checked from the server) or dead. `kind` is a service, a command that ends with its own run, one pass by `ork tick`, or `ork store copy`. */
 export interface Scheduler {
   id: string;
-  kind: string;
+  kind: "scheduler" | "run" | "tick" | "ork store copy";
   identity: string;
   started_at: string;
   runs: number;

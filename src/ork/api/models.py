@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ork.core import cost
 from ork.model import access, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
 from ork.model.notice import NoticeKind
 from ork.model.record import Record
-from ork.model.run import CommandKind, RunStatus
+from ork.model.run import CommandKind, RunStatus, SchedulerKind
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
 from ork.status.cost import CostReport
@@ -70,9 +70,47 @@ class ProblemDetails(Response):
     hint: str | None
 
 
+class FailureFrame(Response):
+    """A place in the user's code. `source` is the text of the line; the failing expression begins and ends at the columns
+    `caret`."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+    caret: list[int] | None
+
+
+class FailureCause(Response):
+    """An exception that led to another one."""
+
+    type: str
+    message: str
+    frames: list[FailureFrame]
+
+
+class FailureDetail(Response):
+    """An exception has a type, a message, frames (the outermost first), causes and the inputs of the call; a command or a
+    container has the last lines of its log. `retry` is false if another attempt is not allowed; `unreachable` says why the
+    end could not be observed. Jobs of other services may add fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = ""
+    message: str = ""
+    frames: list[FailureFrame] = Field(default_factory=list)
+    causes: list[FailureCause] = Field(default_factory=list)
+    inputs: dict[str, str] = Field(default_factory=dict)
+    tail: list[str] = Field(default_factory=list)
+    retry: bool = True
+    unreachable: str = ""
+
+
 @fields_from(task.Failure)
 class Failure(Response):
-    """Why an attempt or task failed. `detail` holds the user's frames of an exception, or the last lines of a log."""
+    """Why an attempt or task failed."""
+
+    detail: FailureDetail | None
 
 
 @fields_from(workflow.Schedule)
@@ -382,10 +420,11 @@ class Backfill(Response):
 
 
 class Scheduler(Response):
-    """`liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
+    """`liveness` is alive, unverified (idle, cannot be checked from the server) or dead. `kind` is a service, a command that
+    ends with its own run, one pass by `ork tick`, or `ork store copy`."""
 
     id: str
-    kind: str
+    kind: SchedulerKind
     identity: str
     started_at: datetime
     runs: int

@@ -14,6 +14,12 @@ STAGES = ("created_dispatched", "dispatched_started", "started_finished")
 
 
 UNITS = {
+    "seconds": " s",
+    "added_ms": " ms more",
+    "heap_mb": " MB heap",
+    "nodes": " nodes",
+    "requests": " requests",
+    "connections": " connections",
     "tasks_per_second": "/s",
     "latency_ms": " ms",
     "costs_ms": " ms",

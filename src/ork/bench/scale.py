@@ -6,7 +6,8 @@ from ork.model.record import Record, replaced
 
 
 class Scale(Record):
-    """Numbers of tasks, runs and repeats. Those of `wide`, `deep` and `history` are measured one after the other."""
+    """Numbers of tasks, runs and repeats. Those of `wide`, `deep` and `history` are measured one after the other.
+    Those of `ui` are what its pages show: runs of history, tasks, instances, megabytes of a log, instances of a live run."""
 
     repeats: int
     chain: int
@@ -21,6 +22,11 @@ class Scale(Record):
     wide: tuple[int, ...]
     deep: tuple[int, ...]
     history: tuple[int, ...]
+    ui_runs: int
+    ui_deep: tuple[int, ...]
+    ui_wide: int
+    ui_log_mb: int
+    ui_live: int
 
 
 QUICK = Scale(
@@ -37,6 +43,11 @@ QUICK = Scale(
     wide=(200, 1_000),
     deep=(50, 200),
     history=(0, 2_000),
+    ui_runs=1_000,
+    ui_deep=(500, 1_000),
+    ui_wide=2_000,
+    ui_log_mb=4,
+    ui_live=50,
 )
 FULL = Scale(
     repeats=5,
@@ -52,6 +63,11 @@ FULL = Scale(
     wide=(1_000, 10_000, 100_000),
     deep=(1_000, 10_000, 100_000),
     history=(0, 1_000, 10_000, 100_000, 1_000_000),
+    ui_runs=10_000,
+    ui_deep=(4_970, 19_880),
+    ui_wide=100_000,
+    ui_log_mb=200,
+    ui_live=3_000,
 )
 STANDARD = replaced(
     FULL, wide=(1_000, 10_000), deep=(1_000, 10_000), history=(0, 10_000, 100_000), machine=20_000, attempts=200

@@ -40,6 +40,11 @@ def containers(folder: Path, count: int, image: str) -> Path:
     return place
 
 
+def instances(folder: Path, count: int) -> Path:
+    """A workflow `live` of one Python task with many instances, in reused workers."""
+    return project(folder, "live", [f"{python_task(0)}    parallel: {count}\n    isolation: shared\n"])
+
+
 def sleepers(folder: Path, count: int) -> Path:
     """Commands that only wait, all of them concurrently."""
     place = project(folder, "sleepers", [f'  t:\n    command: ["sleep", "600"]\n    parallel: {count}\n'])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ork.model.ids import RunId, SchedulerId, VersionId
 from ork.model.record import Record, made
@@ -95,12 +95,16 @@ class Ownership(Record):
     epoch: int
 
 
+SchedulerKind: TypeAlias = Literal["scheduler", "run", "tick", "ork store copy"]
+"""A service, a command that ends with its own run, one pass by `ork tick`, or a copy from another store."""
+
+
 class SchedulerEntry(Record):
     """A registered scheduler. `identity` lets processes on the same machine check whether it is alive."""
 
     id: SchedulerId
     identity: str
-    kind: str  # "scheduler", "run" (ends with its own run) or "tick"
+    kind: str  # a SchedulerKind; another release of Ork may have more
     started_at: datetime
     lease_seconds_left: float  # by the store's clock; negative if expired
     active_runs: int = 0

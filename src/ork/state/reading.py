@@ -115,7 +115,8 @@ class StateReader(Protocol):
         ...
 
     async def run_updates(self, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
-        """The run and its tasks in workflow order, without `since` all of them; None if the run does not exist.
+        """The run and its tasks in workflow order, without `since` all of them, or those that `only` selects; None if the
+        run does not exist.
 
         Changes between two pages are among the updates after the first page's mark. UsageError if the workflow does not
         have the task `after`.

@@ -5,7 +5,7 @@ Marks, and ids of commands, notices and audit entries, are opaque text that sort
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -119,12 +119,15 @@ class RunPage(NamedTuple):
 
 
 class TaskFilter(Record):
-    """Selects tasks of a run: at most `limit`, and only those after `after` in workflow order."""
+    """Selects tasks of a run: at most `limit`, and only those after `after` in workflow order; without instances, only the
+    tasks' own rows. `is_retrying`: only those that have a time of their retry."""
 
     name: str | None = None
     statuses: frozenset[TaskStatus] = frozenset()
     after: TaskKey | None = None
     limit: int | None = None
+    with_instances: bool = True
+    is_retrying: bool = False
 
 
 ALL_TASKS = TaskFilter()
@@ -160,13 +163,32 @@ class TaskTimes(NamedTuple):
     finished: int | None
 
 
+class TimeColumns(NamedTuple):
+    """The fields of TaskTimes for many tasks, each as one sequence: a run may have a hundred thousand tasks."""
+
+    name: Sequence[str] = ()
+    instance: Sequence[int | None] = ()
+    status: Sequence[TaskStatus | AttemptStatus] = ()
+    attempt: Sequence[int] = ()
+    dispatched: Sequence[int | None] = ()
+    started: Sequence[int | None] = ()
+    finished: Sequence[int | None] = ()
+
+    @property
+    def rows(self) -> Iterator[TaskTimes]:
+        """One by one, for callers that read a few."""
+        return map(TaskTimes._make, zip(*self, strict=True))
+
+
 class TimesPage(NamedTuple):
     """Tasks in workflow order, the earlier attempts of these tasks, and the last task; None on the last page."""
 
-    tasks: tuple[TaskTimes, ...]
-    earlier: tuple[TaskTimes, ...]
+    tasks: TimeColumns
+    earlier: TimeColumns
     last: TaskKey | None
 
+
+NO_TIMES = TimesPage(TimeColumns(), TimeColumns(), None)
 
 EARLIER_ATTEMPTS = 20
 """How many earlier attempts of a task a page of times has at most: the latest."""

@@ -35,17 +35,17 @@ from ork.model.task import (
     TaskStatus,
 )
 from ork.model.workflow import Catchup, Rate, Schedule, Trigger, WorkflowEntry
-from ork.state.records import EARLIER_ATTEMPTS, TaskCount, TaskTimes, TimesPage
+from ork.state.records import EARLIER_ATTEMPTS, TaskCount, TimeColumns, TimesPage
 
 Row: TypeAlias = Sequence[Any]
 Columns: TypeAlias = tuple[Any, ...]
-Millis: TypeAlias = Callable[[Any], int | None]
 
 NO_INDEX = -1
 
 _TASK_STATUS = {status.value: status for status in TaskStatus}
 _COMMANDS = {kind.value for kind in CommandKind}
 _ATTEMPT_STATUS = {status.value: status for status in AttemptStatus}
+_STATUS: dict[str, TaskStatus | AttemptStatus] = {**_ATTEMPT_STATUS, **_TASK_STATUS}
 _WIDTH = 16  # digits of a number as text
 _LARGEST = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -157,50 +157,60 @@ def count_in_order(rows: Iterable[TaskCount]) -> tuple[TaskCount, ...]:
     return tuple(TaskCount(*key, number) for key, number in numbers.items())
 
 
-def times_page(rows: Sequence[Row], earlier: Iterable[Row], limit: int, millis: Millis) -> TimesPage:
-    """The first `limit` rows as a page. Columns: name, idx, status, attempt, three times, and in `rows` the ordinal."""
-    shown = tuple(_times_of(row, millis) for row in rows[:limit])
-    last = TaskKey(shown[-1].name, shown[-1].instance) if len(rows) > limit else None
-    return TimesPage(shown, tuple(_times_of(row, millis) for row in earlier), last)
+def times_page(rows: Sequence[Row], earlier: Sequence[Row], limit: int) -> TimesPage:
+    """The first `limit` rows as a page. Columns: name, idx, status, attempt and three times in milliseconds."""
+    shown = time_columns(zip(*(row[:7] for row in rows[:limit]), strict=True))
+    return TimesPage(shown, time_columns(zip(*earlier, strict=True)), last_of(shown, len(rows) > limit))
 
 
-def _times_of(row: Row, millis: Millis) -> TaskTimes:
-    name, idx, status, attempt, dispatched, started, finished = row[:7]
-    known = _TASK_STATUS.get(status) or _ATTEMPT_STATUS.get(status) or TaskStatus.PENDING
-    return TaskTimes(name, index_of(idx), known, attempt, millis(dispatched), millis(started), millis(finished))
+def time_columns(columns: Iterable[Sequence[Any]]) -> TimeColumns:
+    """From the columns of `times_page`; none at all if there are no rows."""
+    found = tuple(columns)
+    if not found:
+        return TimeColumns()
+    name, idx, status, attempt, *times = found
+    instance = [None if number == NO_INDEX else number for number in idx]
+    known = [_STATUS.get(text, TaskStatus.PENDING) for text in status]
+    return TimeColumns(name, instance, known, attempt, *times)
+
+
+def last_of(shown: TimeColumns, has_more: bool) -> TaskKey | None:
+    return TaskKey(shown.name[-1], shown.instance[-1]) if has_more else None
 
 
 def tried_tasks(rows: Iterable[Row]) -> list[tuple[int, int, int, int]]:
-    """The tasks with earlier attempts: ordinal, idx, and the range of the numbers of these attempts."""
-    ranges = [(row[7], row[1], *_earlier_numbers(row[3], row[2])) for row in rows]
+    """The tasks with earlier attempts: ordinal, idx, and the range of the numbers of these attempts. The rows have ordinal,
+    idx, attempt, and whether the task is pending."""
+    ranges = [(ordinal, idx, *_earlier_numbers(attempt, is_pending)) for ordinal, idx, attempt, is_pending in rows]
     return [each for each in ranges if each[2] < each[3]]
 
 
-def _earlier_numbers(attempt: int, status: str) -> tuple[int, int]:
+def _earlier_numbers(attempt: int, is_pending: bool) -> tuple[int, int]:
     """The range of the latest attempts of a task that ended before its current one. A pending task has no current one."""
-    before = attempt + (status == TaskStatus.PENDING)
+    before = attempt + is_pending
     return max(1, before - EARLIER_ATTEMPTS), before
-
-
-def millis_of_moment(moment: datetime | None) -> int | None:
-    return None if moment is None else (moment - _EPOCH) // _MILLISECOND
 
 
 def times_of_records(tasks: Sequence[Task], attempts: Iterable[Attempt], limit: int | None) -> TimesPage:
     """The page of a store that keeps records: `tasks` are all after the page's start, `attempts` in their order."""
     rows = [_times_row(task.key, task, task.attempt) for task in tasks[: None if limit is None else limit + 1]]
     shown = tasks[:limit]
-    ranges = {task.key: range(*_earlier_numbers(task.attempt, task.status)) for task in shown}
+    ranges = {task.key: range(*_earlier_numbers(task.attempt, task.status is TaskStatus.PENDING)) for task in shown}
     earlier = [
         _times_row(each.key.task, each, each.key.number)
         for each in attempts
         if each.key.number in ranges.get(each.key.task, ())
     ]
-    return times_page(rows, earlier, len(rows) if limit is None else limit, millis_of_moment)
+    return times_page(rows, earlier, len(rows) if limit is None else limit)
 
 
 def _times_row(key: TaskKey, of: Task | Attempt, attempt: int) -> Row:
-    return key.name, index_number(key.index), of.status, attempt, of.dispatched_at, of.started_at, of.finished_at
+    times = map(_millis, (of.dispatched_at, of.started_at, of.finished_at))
+    return key.name, index_number(key.index), of.status, attempt, *times
+
+
+def _millis(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - _EPOCH) // _MILLISECOND
 
 
 def counts_of_records(tasks: Iterable[Task]) -> tuple[TaskCount, ...]:

@@ -38,7 +38,7 @@ class PendingApproval(NamedTuple):
 
 async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
     """The pending approvals if the run can only continue after one of them; none if another task can proceed."""
-    if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
+    if not may_wait_for_approval(view) or view.count(TaskStatus.DISPATCHED):
         return []
     pending: list[PendingApproval] = []
     for task in view.by_status[TaskStatus.RUNNING].values():
@@ -56,7 +56,7 @@ async def only_pending_approvals(store: StateReader, view: RunView) -> list[Pend
     return pending if update is not None and not update.tasks else []
 
 
-def _may_wait(view: RunView) -> bool:
+def may_wait_for_approval(view: RunView) -> bool:
     """A quick check that excludes most runs."""
     if view.run.status is not RunStatus.RUNNING or view.run.cancel_requested_at is not None:
         return False

@@ -15,7 +15,7 @@ from ork.model.run import Run
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
-from ork.state.records import TaskFilter, TaskTimes
+from ork.state.records import TaskFilter, TimeColumns
 from ork.status.run_view import version_of
 
 PAGE = 5000
@@ -64,27 +64,30 @@ class _Columns:
         self._names = names  # of a run whose version cannot be read, they are added as they come
         self._parts: dict[str, list[str]] = {name: [] for name in NAMES}
 
-    def add(self, rows: Sequence[TaskTimes]) -> None:
-        if not rows:
+    def add(self, rows: TimeColumns) -> None:
+        if not rows.name:
             return
-        columns = zip(*(self._row(row) for row in rows), strict=True)
-        for name, column in zip(NAMES, columns, strict=True):
-            self._parts[name].append(",".join(map(_number, column)))
-
-    def _row(self, row: TaskTimes) -> tuple[int | None, ...]:
-        # A pending task may have times of an attempt that is among the earlier ones.
-        dispatched = None if row.status is TaskStatus.PENDING else row.dispatched
-        queued = None if dispatched is None else dispatched - self._start
-        started = row.started if dispatched is not None else None
-        return (
-            self._names.setdefault(row.name, len(self._names)),
-            row.instance,
-            _STATUS_NUMBER[row.status],
-            row.attempt,
-            queued,
+        for name in dict.fromkeys(rows.name):
+            self._names.setdefault(name, len(self._names))
+        dispatched, started = rows.dispatched, rows.started
+        if TaskStatus.PENDING in rows.status:
+            # A pending task may have times of an attempt that is among the earlier ones.
+            dispatched = [
+                None if status is TaskStatus.PENDING else time
+                for time, status in zip(dispatched, rows.status, strict=True)
+            ]
+        started = [None if first is None else time for first, time in zip(dispatched, started, strict=True)]
+        columns: tuple[Sequence[int | None], ...] = (
+            [self._names[name] for name in rows.name],
+            rows.instance,
+            [_STATUS_NUMBER[status] for status in rows.status],
+            rows.attempt,
+            [None if time is None else time - self._start for time in dispatched],
             _between(dispatched, started),
-            _between(started, row.finished),
+            _between(started, rows.finished),
         )
+        for name, column in zip(NAMES, columns, strict=True):
+            self._parts[name].append(json.dumps(column, separators=(",", ":"))[1:-1])
 
     def pieces(self) -> Iterator[str]:
         for place, name in enumerate(NAMES):
@@ -94,7 +97,7 @@ class _Columns:
         yield "}"
 
 
-def _add(tasks: _Columns, task_rows: Sequence[TaskTimes], earlier: _Columns, earlier_rows: Sequence[TaskTimes]) -> None:
+def _add(tasks: _Columns, task_rows: TimeColumns, earlier: _Columns, earlier_rows: TimeColumns) -> None:
     tasks.add(task_rows)
     earlier.add(earlier_rows)
 
@@ -104,9 +107,5 @@ def _document(head: dict[str, Any], tasks: _Columns, earlier: _Columns) -> list[
     return [piece.encode() for piece in (*text, *earlier.pieces(), "}")]
 
 
-def _between(first: int | None, last: int | None) -> int | None:
-    return None if first is None or last is None else last - first
-
-
-def _number(value: int | None) -> str:
-    return "null" if value is None else str(value)
+def _between(firsts: Sequence[int | None], lasts: Sequence[int | None]) -> list[int | None]:
+    return [None if first is None or last is None else last - first for first, last in zip(firsts, lasts, strict=True)]

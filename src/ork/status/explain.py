@@ -12,7 +12,7 @@ from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
-from ork.status.ids import RunTarget, pick_tasks, resolve_run
+from ork.status.ids import RunTarget, no_task, pick_tasks, resolve_run
 from ork.status.reasons import Reason, ReasonCode, reason_json, sentences
 from ork.status.snapshot import Snapshot
 from ork.status.why import why_instances, why_not_started, why_run, why_task
@@ -66,7 +66,9 @@ def _answer(snapshot: Snapshot, target: RunTarget, held: list[Reason]) -> WhyAns
     if not view.tasks:
         key = pick_tasks(map(TaskKey, view.specs), target._replace(instance=None))[0]
         return WhyAnswer(f"{view.short}/{key}", [*held, *why_not_started(snapshot)])
-    key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
+    key = TaskKey(target.task, target.instance)
+    if key not in view.tasks:
+        raise no_task(target, view.specs)
     reasons = why_task(snapshot, view.tasks[key])
     if key.index is None:
         reasons += why_instances(snapshot, key.name)

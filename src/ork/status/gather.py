@@ -11,8 +11,8 @@ from ork.model.task import Attempt, TaskStatus
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import DocumentCalls
 from ork.state.reading import StateReader
-from ork.state.records import ALL_TASKS, RunFilter, TaskFilter
-from ork.status.approvals import only_pending_approvals
+from ork.state.records import RunFilter
+from ork.status.approvals import may_wait_for_approval, only_pending_approvals
 from ork.status.heartbeats import last_heartbeats, machines
 from ork.status.ids import RunTarget, short_ids
 from ork.status.launch_groups import waiting_groups
@@ -20,15 +20,18 @@ from ork.status.platform_notes import platform_notes
 from ork.status.run_view import RunView, open_view
 from ork.status.schedulers import NO_DEADLINE, NO_SCHEDULER, present_schedulers
 from ork.status.snapshot import Snapshot
-from ork.status.why import EXPLAINED_STATUSES, MAX_TASKS
+from ork.status.why import MAX_TASKS
 from ork.status.why_task import MAX_NAMES
+from ork.status.why_view import why_view
 
 
 async def gather(
     store: StateReader, objects: AttemptDocuments, target: RunTarget, run: RunId, now: datetime
 ) -> Snapshot:
+    """What an answer about the target needs to know."""
     calls = DocumentCalls(objects)
-    view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
+    view = await why_view(store, run, target)
+    schedulers = tuple(await present_schedulers(store, None))
     attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
     # Only the holders that an answer names.
@@ -36,7 +39,7 @@ async def gather(
     return Snapshot(
         view=view,
         now=now,
-        schedulers=tuple(await present_schedulers(store, None)),
+        schedulers=schedulers,
         owner=await store.get_owner(run),
         starter=await store.get_starter(run),
         attempts=attempts,
@@ -50,24 +53,19 @@ async def gather(
         short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
         over_budget_at=None if view.version.workflow.budget is None else await store.over_budget_at(run),
         is_disk_full=await calls.call(objects.is_full),
-        without_scheduler=await _without_scheduler(store, view),
+        without_scheduler=NO_SCHEDULER if schedulers else await _without_scheduler(store, view),
     )
 
 
 async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
     """What to say if no scheduler is running; None if the run needs none, because approval itself advances it."""
-    pending = await only_pending_approvals(store, view)
+    if not may_wait_for_approval(view):
+        return NO_SCHEDULER
+    whole, _ = await open_view(store, view.run.id)
+    pending = await only_pending_approvals(store, whole)
     if not pending:
         return NO_SCHEDULER
     return NO_DEADLINE if any(approval.due is not None for approval in pending) else None
-
-
-async def _needed_tasks(store: StateReader, target: RunTarget, run: RunId) -> TaskFilter:
-    """For a finished run, only the tasks that an answer mentions: most tasks succeeded and need not be read."""
-    known = await store.get_run(run) if target.task is None else None
-    return (
-        TaskFilter(statuses=frozenset(EXPLAINED_STATUSES)) if known is not None and known.status.is_final else ALL_TASKS
-    )
 
 
 async def _current_attempts(store: StateReader, view: RunView, target: RunTarget) -> dict[TaskKey, Attempt]:

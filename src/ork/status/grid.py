@@ -43,7 +43,7 @@ class EndedRuns:
             after, is_last = None, False
             while not is_last:
                 page = await store.task_times(run.id, after=after, limit=TIMES_PAGE, with_instances=False)
-                found |= _seconds_of(page.tasks)
+                found |= _seconds_of(page.tasks.rows)
                 after, is_last = page.last, page.last is None
             _keep(self._times, key, found)
         return found

@@ -97,8 +97,14 @@ def pick_tasks(keys: Iterable[TaskKey], target: RunTarget) -> list[TaskKey]:
     chosen = [key for key in known if key.name == target.task and target.instance in (None, key.index)]
     if chosen:
         return chosen
+    raise no_task(target, {key.name for key in known})
+
+
+def no_task(target: RunTarget, names: Iterable[str]) -> NotFoundError:
+    """The error for a target whose task a run with these tasks does not have."""
     from difflib import get_close_matches
 
-    close = get_close_matches(target.task, {key.name for key in known}, 1)
+    assert target.task is not None
+    close = get_close_matches(target.task, names, 1)
     named = target.task if target.instance is None else f"{target.task}[{target.instance}]"
-    raise NotFoundError(f"no task `{named}` in this run", hint=f"did you mean `{close[0]}`?" if close else None)
+    return NotFoundError(f"no task `{named}` in this run", hint=f"did you mean `{close[0]}`?" if close else None)

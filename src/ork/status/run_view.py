@@ -86,6 +86,7 @@ class RunView:
         self.retrying: dict[TaskKey, Task] = {}
         self.waiting: dict[TaskKey, Task] = {}  # tasks (not instances) that have not started
         self.instances: dict[str, Instances] = {}
+        self.totals: dict[TaskStatus, int] | None = None  # of all tasks, if the view has only some of them
         mask_secrets_of(version.workflow)
         self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
         self.longest_name = max(map(len, self.specs), default=0)
@@ -109,7 +110,7 @@ class RunView:
         self.retrying.pop(key, None)
         self.waiting.pop(key, None)
         if key.index is not None:
-            self.instances.setdefault(key.name, Instances()).replace(before, task)
+            self.instances_of(key.name).replace(before, task)
         if is_group(task):
             return
         self.by_status[task.status][key] = task
@@ -122,12 +123,15 @@ class RunView:
         """The row of the task itself, not of an instance."""
         return self.tasks.get(TaskKey(name))
 
+    def instances_of(self, name: str) -> Instances:
+        return self.instances.setdefault(name, Instances())
+
     def count(self, status: TaskStatus) -> int:
-        return len(self.by_status[status])
+        return len(self.by_status[status]) if self.totals is None else self.totals[status]
 
     @property
     def total(self) -> int:
-        return sum(map(len, self.by_status.values())) or len(self.specs)
+        return sum(map(self.count, TaskStatus)) or len(self.specs)
 
     @property
     def done(self) -> int:
@@ -172,9 +176,14 @@ async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS
 
 async def open_task(store: StateReader, run: RunId, key: TaskKey) -> tuple[RunView, Task | None]:
     """The view of a run with one task only, and the task; None if the run does not have it."""
-    before = None if key.index is None else TaskKey(key.name, key.index - 1 if key.index else None)
-    view, _ = await open_view(store, run, TaskFilter(key.name, after=before, limit=1))
+    view, _ = await open_view(store, run, one_task(key))
     return view, view.tasks.get(key)
+
+
+def one_task(key: TaskKey) -> TaskFilter:
+    """Selects this task, or the one after it if the run does not have it."""
+    before = None if key.index is None else TaskKey(key.name, key.index - 1 if key.index else None)
+    return TaskFilter(key.name, after=before, limit=1)
 
 
 async def refresh(store: StateReader, view: RunView) -> list[Task]:

@@ -103,7 +103,7 @@ async def _path(store: StateReader, run: Run, version: Version) -> list[PathStep
     after, is_last = None, not run.status.is_final
     while not is_last:
         page = await store.task_times(run.id, after=after, limit=PAGE, with_instances=False)
-        rows += page.tasks
+        rows += page.tasks.rows
         after, is_last = page.last, page.last is None
     return critical_path(version.workflow.tasks, rows, start_of(run))
 

@@ -212,8 +212,8 @@ def _jobs_text(snap: Snapshot, task: Task, names: list[str]) -> str:
 def _why_fanned_out(view: RunView, task: Task) -> str:
     instances = view.instances.get(task.key.name) or Instances()
     parts = [f"{instances.done:,} of {task.instances:,} instances have ended", f"{instances.active:,} running"]
-    if instances.failed:
-        parts.append(f"{len(instances.failed):,} failed")
+    if instances.counts[TaskStatus.FAILED]:
+        parts.append(f"{instances.counts[TaskStatus.FAILED]:,} failed")
     if instances.retrying:
         parts.append(f"{len(instances.retrying):,} to be retried")
     if instances.queued > 0:

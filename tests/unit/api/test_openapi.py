@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import get_args
 
 from ork.api.app import all_routes
+from ork.api.models import FailureDetail
 from ork.api.routing import PREFIX
-from ork.model.run import Run, RunStatus
+from ork.model.run import Run, RunStatus, SchedulerKind
+from ork.worker.call.failure import describe
 from tests.unit.api.conftest import Bench
 
 
@@ -53,11 +56,15 @@ def test_responses_name_their_fields_statuses_and_times(bench: Bench) -> None:
     assert schemas["RunStatus"]["enum"] == [status.value for status in RunStatus]
     open_ended = {name for name, schema in schemas.items() if schema.get("additionalProperties") is not False}
     files = {"WorkflowFile", "CompiledWorkflow"}
-    assert {name for name in open_ended if schemas[name]["type"] == "object"} == {"ProblemDetails", *files}
+    assert {name for name in open_ended if schemas[name]["type"] == "object"} == {
+        "ProblemDetails",
+        "FailureDetail",
+        *files,
+    }
 
 
 def test_only_values_of_users_have_no_named_fields(bench: Bench) -> None:
-    """Params, definitions and the details of failures; everything else is typed."""
+    """Params and definitions; everything else is typed."""
     components = document(bench)["components"]
     assert isinstance(components, dict)
     loose = {
@@ -66,5 +73,23 @@ def test_only_values_of_users_have_no_named_fields(bench: Bench) -> None:
         for field, kind in schema.get("properties", {}).items()
         if any(each.get("additionalProperties") is True for each in (kind, *kind.get("anyOf", ())))
     }
-    assert {field for _, field in loose} == {"params", "definition", "before", "after", "detail"}
+    assert {field for _, field in loose} == {"params", "definition", "before", "after"}
     assert components["schemas"]["WhyItem"]["properties"]["code"] == {"$ref": "#/components/schemas/ReasonCode"}
+    assert components["schemas"]["Scheduler"]["properties"]["kind"]["enum"] == [*get_args(SchedulerKind)]
+
+
+def test_the_detail_of_a_failure_names_all_that_workers_write() -> None:
+    try:
+        try:
+            raise KeyError("rows")
+        except KeyError as error:
+            raise ValueError("no rows") from error
+    except ValueError as error:
+        written = describe(error, __file__.rpartition("/")[0], {"part": "3"})["detail"]
+    detail = FailureDetail.model_validate(written)
+    assert detail.model_extra == {}
+    assert detail.model_dump(exclude_unset=True) == written
+    assert (detail.frames[0].function, detail.causes[0].type) == (
+        "test_the_detail_of_a_failure_names_all_that_workers_write",
+        "KeyError",
+    )

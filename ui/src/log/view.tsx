@@ -81,6 +81,17 @@ export function LogView({ model, isRunning, mayGrow, startedAt }: LogViewProps):
     if (selected && isCounted) toLine(selected.first);
     else if (!selected) viewport.current?.toEnd();
   }, [isCounted, onlyErrors, model, places > 0]);
+  // Other lines in the address of the open page: from a link, or typed.
+  const toAddress = useRef<() => void>(() => undefined);
+  toAddress.current = () => {
+    const lines = linesOfHash(currentHash.peek());
+    if (lines && isCounted) toLine(lines.first);
+  };
+  useEffect(() => {
+    const listen = (): void => toAddress.current();
+    addEventListener("hashchange", listen);
+    return () => removeEventListener("hashchange", listen);
+  }, []);
   useEffect(() => setHit(-1), [given]);
   // The first hit shows itself as soon as it is there.
   const hasHits = found.hits.length > 0;

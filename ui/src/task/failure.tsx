@@ -1,11 +1,11 @@
 /** A failure: its message, the user's frames with the failing expression marked, and the inputs. */
 
 import type { JSX } from "preact";
-import type { Failure } from "../api.d.ts";
-import { inputsOf, type Frame, framesOf } from "./model.ts";
+import type { Failure, FailureCause, FailureFrame } from "../api.d.ts";
+import { inputsOf, framesIn } from "./model.ts";
 
 export function FailureView({ failure, exitCode }: { failure: Failure; exitCode?: number | null }): JSX.Element {
-  const frames = framesOf(failure);
+  const frames = framesIn(failure.detail?.frames);
   const inputs = inputsOf(failure);
   const lines = lastLines(failure);
   return (
@@ -13,6 +13,12 @@ export function FailureView({ failure, exitCode }: { failure: Failure; exitCode?
       <p class="failure-message">{failure.message}</p>
       {exitCode != null && failure.kind === "exit" && <p class="dim">{exitWords(exitCode)}</p>}
       {frames.map((frame, place) => <FrameView key={place} frame={frame} />)}
+      {causesOf(failure).map((cause, place) => (
+        <div key={place}>
+          <p>caused by <span class="failure-message">{cause.type}: {cause.message}</span></p>
+          {framesIn(cause.frames).map((frame, number) => <FrameView key={number} frame={frame} />)}
+        </div>
+      ))}
       {inputs.length > 0 && (
         <dl class="pairs">
           {inputs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd><code>{value}</code></dd></div>)}
@@ -23,7 +29,7 @@ export function FailureView({ failure, exitCode }: { failure: Failure; exitCode?
   );
 }
 
-function FrameView({ frame }: { frame: Frame }): JSX.Element {
+function FrameView({ frame }: { frame: FailureFrame }): JSX.Element {
   const { text, caret } = trimmed(frame);
   return (
     <figure class="frame">
@@ -40,19 +46,24 @@ function FrameView({ frame }: { frame: Frame }): JSX.Element {
 }
 
 /** The source without its indentation, and the caret moved with it. */
-function trimmed({ source, caret }: Frame): { text: string; caret: [number, number] | null } {
+function trimmed({ source, caret }: FailureFrame): { text: string; caret: [number, number] | null } {
   const whole = (source ?? "").trimEnd();
   const text = whole.trimStart();
   const cut = whole.length - text.length;
   if (!caret || caret.length !== 2) return { text, caret: null };
-  const [first, last] = [Math.max(0, caret[0] - cut), Math.min(text.length, caret[1] - cut)];
+  const [first, last] = [Math.max(0, (caret[0] ?? 0) - cut), Math.min(text.length, (caret[1] ?? 0) - cut)];
   return { text, caret: last > first ? [first, last] : null };
 }
 
+/** Older workers, and jobs of other services, may have written something else. */
 function lastLines(failure: Failure): string[] {
-  const lines = failure.detail?.["log"] ?? failure.detail?.["lines"];
-  if (typeof lines === "string") return lines.split("\n");
+  const lines: unknown = failure.detail?.tail;
   return Array.isArray(lines) ? lines.map(String) : [];
+}
+
+function causesOf(failure: Failure): FailureCause[] {
+  const causes: unknown = failure.detail?.causes;
+  return Array.isArray(causes) ? causes.filter((cause) => typeof cause === "object" && cause !== null) : [];
 }
 
 /** An exit code in words: `137` is a kill, often for memory. */

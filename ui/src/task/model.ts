@@ -1,6 +1,6 @@
 /** One task or instance of a run, with its attempts: what the panel and the page about it read. */
 
-import type { Attempt, Failure, Run, Task } from "../api.d.ts";
+import type { Attempt, Failure, FailureFrame, Run, Task } from "../api.d.ts";
 import { type Read, useLoad } from "../data/read.ts";
 import type { Source } from "../data/source.ts";
 import type { Change } from "../data/stream.ts";
@@ -19,16 +19,6 @@ export interface FoundTask {
   task: Task;
   /** The oldest first. A fan-out itself has none. */
   attempts: readonly Attempt[];
-}
-
-/** A place in a failure's traceback, in a file of the user. */
-export interface Frame {
-  file: string;
-  line: number;
-  function: string;
-  source: string | null;
-  /** First and last column of the failing expression, from 0. */
-  caret: readonly [number, number] | null;
 }
 
 export function isOfRun(run: string): (change: Change) => boolean {
@@ -69,18 +59,18 @@ export function attemptOf(found: FoundTask, wanted: number | null | undefined): 
   return found.attempts.find((each) => each.attempt === wanted) ?? found.attempts.at(-1);
 }
 
-export function framesOf(failure: Failure | null | undefined): Frame[] {
-  const frames = failure?.detail?.["frames"];
+/** The frames of a failure or a cause, which a worker wrote. */
+export function framesIn(frames: unknown): FailureFrame[] {
   return Array.isArray(frames) ? frames.filter(isFrame) : [];
 }
 
-function isFrame(value: unknown): value is Frame {
-  return typeof value === "object" && value !== null && typeof (value as Frame).file === "string" && typeof (value as Frame).line === "number";
+function isFrame(value: unknown): value is FailureFrame {
+  return typeof value === "object" && value !== null && typeof (value as FailureFrame).file === "string" && typeof (value as FailureFrame).line === "number";
 }
 
 /** Inputs of the failed call, as the worker wrote them down. */
 export function inputsOf(failure: Failure | null | undefined): [string, string][] {
-  const inputs = failure?.detail?.["inputs"];
+  const inputs: unknown = failure?.detail?.inputs;
   if (typeof inputs !== "object" || inputs === null) return [];
   return Object.entries(inputs).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
 }

@@ -17,6 +17,7 @@ from ork.bench.scenarios.latency import latency
 from ork.bench.scenarios.memory import memory
 from ork.bench.scenarios.sizes import deep, wide
 from ork.bench.scenarios.tasks import chain, commands, fanout, shared
+from ork.bench.scenarios.ui import ui
 
 Scenario = Callable[[Scale, Ground], list[dict[str, Any]]]
 
@@ -36,4 +37,4 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 # They need more than Python, so they are not part of a suite.
-ON_THEIR_OWN: dict[str, Scenario] = {"containers": containers, **IMPORTS}
+ON_THEIR_OWN: dict[str, Scenario] = {"containers": containers, "ui": ui, **IMPORTS}

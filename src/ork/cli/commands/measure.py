@@ -29,6 +29,7 @@ def bench_command(scenario: str, store: str | None, compare: str | None, as_json
     Tasks:                   chain, fanout, commands, shared; containers (needs an engine)
     The engine:              engine, latency, wide, deep, history
     Services and commands:   idle, memory, cold
+    Pages of the web UI:     ui (needs playwright and Chromium)
 
     \b
     Example:  ork bench chain --json

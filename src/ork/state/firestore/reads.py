@@ -30,6 +30,7 @@ from ork.state.firestore.wire import Doc, Filter, Query
 from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.records import (
     ALL_TASKS,
+    NO_TIMES,
     Cached,
     Changes,
     LookAhead,
@@ -169,6 +170,7 @@ async def run_updates(
         and only.name in (None, columns[0])
         and (not only.statuses or columns[2] in only.statuses)
         for task in [lenient.task(columns)]
+        if (only.with_instances or task.key.index is None) and (not only.is_retrying or task.retry_at is not None)
     ]
     return RunUpdate(shown, tuple(tasks[: only.limit]), mark_text(state.changed))
 
@@ -190,7 +192,7 @@ async def task_times(
 ) -> TimesPage:
     update = await run_updates(db, run, since, TaskFilter(after=after))
     if update is None:
-        return TimesPage((), (), None)
+        return NO_TIMES
     tasks = [task for task in update.tasks if with_instances or task.key.index is None]
     has_earlier = any(task.attempt > 1 or (task.attempt and task.status is TaskStatus.PENDING) for task in tasks)
     return times_of_records(tasks, await list_attempts(db, run) if has_earlier else (), None)

@@ -45,6 +45,8 @@ def tasks_page(state: Shared, row: RunRow, since: int, only: TaskFilter) -> tupl
         if state.place(row, task.key) > first
         and only.name in (None, task.key.name)
         and (not only.statuses or task.status in only.statuses)
+        and (only.with_instances or task.key.index is None)
+        and (not only.is_retrying or task.retry_at is not None)
     ]
     return tuple(wanted[: only.limit])
 

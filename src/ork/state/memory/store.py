@@ -30,6 +30,7 @@ from ork.state.memory.timely import TimelyVerbs, plan
 from ork.state.paging import shortest_prefix
 from ork.state.records import (
     ALL_TASKS,
+    NO_TIMES,
     Accepted,
     Cached,
     Changes,
@@ -341,7 +342,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         state = self._used()
         row = state.runs.get(run)
         if row is None:
-            return TimesPage((), (), None)
+            return NO_TIMES
         tasks = tasks_page(state, row, 0 if since is None else number_of(since), TaskFilter(after=after))
         wanted = [task for task in tasks if with_instances or task.key.index is None]
         return times_of_records(wanted, attempts_page(state, row, None, None, None), limit)

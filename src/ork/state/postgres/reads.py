@@ -34,7 +34,6 @@ from ork.state.rows import (
     count_in_order,
     index_number,
     index_of,
-    millis_of_moment,
     number_of,
     output_of,
     task_count,
@@ -190,7 +189,8 @@ async def _tasks(db: Database, session: Session, run: Run, since: int, only: Tas
     if only.name is not None and only.name not in order:
         return []
     place = order[only.name] if only.name is not None else None
-    page = (*task_place(order, only.after), place, sorted(only.statuses) or None, only.limit)
+    kinds = (sorted(only.statuses) or None, only.limit, only.with_instances, only.is_retrying)
+    page = (*task_place(order, only.after), place, *kinds)
     if since > 0:
         return await session.rows("tasks_changed_since", run.id, *page, since)
     return await session.rows("tasks_of_run", run.id, *page)
@@ -216,13 +216,9 @@ async def task_times(
             rows = await session.rows("page_of_times", run, *place, with_instances, limit + 1)
         else:
             rows = await session.rows("page_of_changed_times", run, *place, with_instances, limit + 1, behind)
-        tried = tried_tasks(rows[:limit])
+        tried = tried_tasks((row[7], row[1], row[3], row[8]) for row in rows[:limit])
         earlier = await session.rows("earlier_times", run, *map(list, zip(*tried, strict=True))) if tried else []
-    return await asyncio.to_thread(times_page, rows, earlier, limit, _millis)
-
-
-def _millis(moment: datetime | None) -> int | None:
-    return millis_of_moment(lenient.time(moment))
+    return times_page(rows, earlier, limit)
 
 
 async def list_attempts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from ork.state.lenient import shown_failure
 from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.records import (
     ALL_TASKS,
+    NO_TIMES,
     Cached,
     Changes,
     LimitUse,
@@ -25,7 +27,7 @@ from ork.state.records import (
     TaskFilter,
     TimesPage,
 )
-from ork.state.rows import count_in_order, number_of, task_count, text_of, times_page, tried_tasks
+from ork.state.rows import count_in_order, last_of, number_of, task_count, text_of, time_columns, tried_tasks
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
@@ -34,7 +36,6 @@ from ork.state.sqlite.rows import (
     index_of,
     json_text,
     lenient,
-    millis_of,
     output_of,
     time_text,
 )
@@ -143,6 +144,8 @@ def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list
         "place": order[only.name] if only.name is not None else None,
         "statuses": json_text(sorted(only.statuses)) if only.statuses else None,
         "limit": _NO_LIMIT if only.limit is None else only.limit,
+        "with_instances": only.with_instances,
+        "is_retrying": only.is_retrying,
     }
     if since <= 0:
         return db.connection.rows("page_of_tasks", wanted)
@@ -167,12 +170,22 @@ def task_times(
         ordinal, idx = task_place({} if after is None else _order(db, run), after)
         wanted = {"run": run, "after": ordinal, "after_idx": idx, "with_instances": with_instances, "limit": limit + 1}
         if behind <= 0:
-            rows = db.connection.rows("page_of_times", wanted)
+            (columns,) = db.connection.rows("page_of_times", wanted)
         else:
-            rows = db.connection.rows("page_of_changed_times", {**wanted, "since": behind})
-        tried = tried_tasks(rows[:limit])
+            (columns,) = db.connection.rows("page_of_changed_times", {**wanted, "since": behind})
+        names, idxs, statuses, *numbers, tried_text, last = columns
+        if last is None:
+            return NO_TIMES
+        numbers = [json.loads(text) for text in (idxs, *numbers)]
+        has_more = len(numbers[0]) > limit
+        tried = tried_tasks(
+            each for each in json.loads(tried_text) if not has_more or each[:2] != [last, numbers[0][-1]]
+        )
         earlier = db.connection.rows("earlier_times", {"run": run, "tasks": json_text(tried)}) if tried else []
-    return times_page(rows, earlier, limit, millis_of)
+    idx, *times = numbers
+    page = (names.split("\n"), idx, statuses.split("\n"), *times)
+    shown = time_columns(column[:limit] for column in page)
+    return TimesPage(shown, time_columns(zip(*earlier, strict=True)), last_of(shown, has_more))
 
 
 def list_attempts(

@@ -34,7 +34,6 @@ __all__ = [
     "index_of",
     "json_text",
     "lenient",
-    "millis_of",
     "moment_of",
     "output_of",
     "run_of",
@@ -74,21 +73,6 @@ def moment_of(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time without its offset from UTC")
     return moment
-
-
-def millis_of(text: str | None) -> int | None:
-    """Milliseconds since 1970; None also for text that is no time."""
-    if text is None:
-        return None
-    try:
-        return _second_of(text[:19]) * 1000 + int(text[20:23])
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=4096)  # many times share a second, and parsing it is the slow part
-def _second_of(text: str) -> int:
-    return int(datetime.fromisoformat(f"{text}+00:00").timestamp())
 
 
 def free_text(text: str | None) -> str | None:

@@ -76,6 +76,7 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
 FROM ork.tasks
 WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
   AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
+  AND ($7::boolean OR idx < 0) AND (NOT $8::boolean OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT $6;
 
@@ -86,10 +87,11 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
        instances, item, cache_key
 FROM (SELECT DISTINCT n.ordinal, n.idx
       FROM ork.task_changes AS c CROSS JOIN LATERAL unnest(c.ordinals, c.idxs) AS n (ordinal, idx)
-      WHERE c.run_id = $1 AND c.changed > $7) AS written
+      WHERE c.run_id = $1 AND c.changed > $9) AS written
     JOIN ork.tasks USING (ordinal, idx)
 WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
   AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
+  AND ($7::boolean OR idx < 0) AND (NOT $8::boolean OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT $6;
 
@@ -154,13 +156,23 @@ GROUP BY ordinal, idx >= 0, status
 ORDER BY ordinal, idx >= 0, status COLLATE "C";
 
 -- name: page_of_times
-SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM ork.tasks
+-- Times as milliseconds: making a datetime of each costs more than all else.
+SELECT name, idx, status, attempt,
+       CASE WHEN isfinite(dispatched_at) THEN floor(extract(epoch FROM dispatched_at) * 1000)::bigint END,
+       CASE WHEN isfinite(started_at) THEN floor(extract(epoch FROM started_at) * 1000)::bigint END,
+       CASE WHEN isfinite(finished_at) THEN floor(extract(epoch FROM finished_at) * 1000)::bigint END,
+       ordinal, status = 'pending'
+FROM ork.tasks
 WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer) AND ($4::boolean OR idx < 0)
 ORDER BY ordinal, idx
 LIMIT $5;
 
 -- name: page_of_changed_times
-SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal
+SELECT name, idx, status, attempt,
+       CASE WHEN isfinite(dispatched_at) THEN floor(extract(epoch FROM dispatched_at) * 1000)::bigint END,
+       CASE WHEN isfinite(started_at) THEN floor(extract(epoch FROM started_at) * 1000)::bigint END,
+       CASE WHEN isfinite(finished_at) THEN floor(extract(epoch FROM finished_at) * 1000)::bigint END,
+       ordinal, status = 'pending'
 FROM (SELECT DISTINCT n.ordinal, n.idx
       FROM ork.task_changes AS c CROSS JOIN LATERAL unnest(c.ordinals, c.idxs) AS n (ordinal, idx)
       WHERE c.run_id = $1 AND c.changed > $6) AS written
@@ -171,7 +183,10 @@ LIMIT $5;
 
 -- name: earlier_times
 -- Looked up by the tasks' keys: a page without retries costs nothing.
-SELECT a.name, a.idx, a.status, a.number, a.dispatched_at, a.started_at, a.finished_at
+SELECT a.name, a.idx, a.status, a.number,
+       CASE WHEN isfinite(a.dispatched_at) THEN floor(extract(epoch FROM a.dispatched_at) * 1000)::bigint END,
+       CASE WHEN isfinite(a.started_at) THEN floor(extract(epoch FROM a.started_at) * 1000)::bigint END,
+       CASE WHEN isfinite(a.finished_at) THEN floor(extract(epoch FROM a.finished_at) * 1000)::bigint END
 FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[]) AS wanted (ordinal, idx, first, before)
     JOIN ork.attempts AS a ON a.run_id = $1 AND a.ordinal = wanted.ordinal AND a.idx = wanted.idx
         AND a.number >= wanted.first AND a.number < wanted.before

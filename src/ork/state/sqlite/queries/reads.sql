@@ -55,6 +55,7 @@ SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_nam
 FROM tasks
 WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:place IS NULL OR ordinal = :place)
   AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:with_instances OR idx < 0) AND (NOT :is_retrying OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT :limit;
 
@@ -66,6 +67,7 @@ FROM tasks INDEXED BY tasks_changed
 WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx)
   AND (:place IS NULL OR ordinal = :place)
   AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+  AND (:with_instances OR idx < 0) AND (NOT :is_retrying OR retry_at IS NOT NULL)
 ORDER BY ordinal, idx
 LIMIT :limit;
 
@@ -125,20 +127,39 @@ GROUP BY ordinal, idx >= 0, status
 ORDER BY ordinal, idx >= 0, status;
 
 -- name: page_of_times
-SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks
-WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
-ORDER BY ordinal, idx
-LIMIT :limit;
+-- One row with a text for each column: rows that SQLite hands over one by one cost several times as much, and the
+-- interpreter's lock for each of them. The second to last column has the tasks with earlier attempts.
+SELECT group_concat(replace(name, char(10), ' '), char(10)), json_group_array(idx),
+       group_concat(replace(status, char(10), ' '), char(10)), json_group_array(attempt),
+       json_group_array(unixepoch(dispatched_at) * 1000 + substr(dispatched_at, 21, 3)),
+       json_group_array(unixepoch(started_at) * 1000 + substr(started_at, 21, 3)),
+       json_group_array(unixepoch(finished_at) * 1000 + substr(finished_at, 21, 3)),
+       json_group_array(json_array(ordinal, idx, attempt, status = 'pending')) FILTER (WHERE attempt > (status <> 'pending')),
+       max(ordinal)
+FROM (
+    SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks
+    WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
+    ORDER BY ordinal, idx
+    LIMIT :limit);
 
 -- name: page_of_changed_times
-SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks INDEXED BY tasks_changed
-WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
-ORDER BY ordinal, idx
-LIMIT :limit;
+SELECT group_concat(replace(name, char(10), ' '), char(10)), json_group_array(idx),
+       group_concat(replace(status, char(10), ' '), char(10)), json_group_array(attempt),
+       json_group_array(unixepoch(dispatched_at) * 1000 + substr(dispatched_at, 21, 3)),
+       json_group_array(unixepoch(started_at) * 1000 + substr(started_at, 21, 3)),
+       json_group_array(unixepoch(finished_at) * 1000 + substr(finished_at, 21, 3)),
+       json_group_array(json_array(ordinal, idx, attempt, status = 'pending')) FILTER (WHERE attempt > (status <> 'pending')),
+       max(ordinal)
+FROM (
+    SELECT name, idx, status, attempt, dispatched_at, started_at, finished_at, ordinal FROM tasks INDEXED BY tasks_changed
+    WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx) AND (:with_instances OR idx < 0)
+    ORDER BY ordinal, idx
+    LIMIT :limit);
 
 -- name: earlier_times
 -- Looked up by the tasks' keys: a page without retries costs nothing.
-SELECT name, idx, status, number, dispatched_at, started_at, finished_at
+SELECT name, idx, status, number, unixepoch(dispatched_at) * 1000 + substr(dispatched_at, 21, 3),
+       unixepoch(started_at) * 1000 + substr(started_at, 21, 3), unixepoch(finished_at) * 1000 + substr(finished_at, 21, 3)
 FROM json_each(:tasks) AS wanted
     JOIN attempts ON run_id = :run AND ordinal = wanted.value ->> 0 AND idx = wanted.value ->> 1
         AND number >= wanted.value ->> 2 AND number < wanted.value ->> 3
