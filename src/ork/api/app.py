@@ -35,6 +35,7 @@ from ork.api.routes import (
     schedules,
     services,
     session,
+    sign_on,
     tasks,
     ui,
     workers,
@@ -47,7 +48,7 @@ from ork.model.access import Role
 
 ROUTE_MODULES = (
     workflows, overviews, schedules, runs, comparisons, tasks, logs, live, locations, workers, services, access, session,
-    hooks, objects, ui,
+    hooks, objects, sign_on, ui,
 )  # fmt: skip
 
 
