@@ -12,6 +12,8 @@ const SOURCES = join(HERE, "src");
 const TARGET = resolve(process.argv[2] ?? join(HERE, "..", "src", "ork", "ui", "static"));
 /** All pages as one classic script, for `ork ui export FILE.html`. It is not served, and no page loads it. */
 const ONE_FILE = "snapshot.js";
+/** Unpacks that script in such a file. */
+const LOADER = "loader.js";
 const OPTIONS = {
   absWorkingDir: HERE,
   bundle: true,
@@ -43,7 +45,7 @@ const files = (await readdir(SOURCES, { recursive: true, withFileTypes: true }))
 
 const outputs = await bundle();
 outputs.set(ONE_FILE, await oneFile());
-for (const name of ["index.html", "theme.js", "icon.svg"]) outputs.set(name, await readFile(join(SOURCES, "static", name)));
+for (const name of ["index.html", "theme.js", "icon.svg", LOADER]) outputs.set(name, await readFile(join(SOURCES, "static", name)));
 const manifest = await describe(outputs);
 await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
@@ -167,7 +169,7 @@ function sha256(bytes) {
 
 function report({ build, outputs, first }) {
   const sum = (names) => names.reduce((total, name) => total + outputs[name].gz, 0);
-  const scripts = Object.keys(outputs).filter((name) => name.endsWith(".js") && name !== ONE_FILE);
+  const scripts = Object.keys(outputs).filter((name) => name.endsWith(".js") && name !== ONE_FILE && name !== LOADER);
   const kb = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;
   console.log(`build ${build}: first page ${kb(sum(first))}, all scripts ${kb(sum(scripts))}, styles ${kb(outputs["app.css"].gz)}, one file ${kb(outputs[ONE_FILE].gz)} (gz)`);
 }

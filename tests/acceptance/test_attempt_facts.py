@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import OrkCli
 from tests.serving import serving
+from tests.snapshots import readable
 
 FLOW = """
 name: measured
@@ -46,7 +47,8 @@ def test_metrics_are_in_show_json_and_the_report(ork_cli: OrkCli, tmp_path: Path
         ("many", 1): {"items": 2},
         ("many", 2): {"items": 3},
     }
-    assert "rows=12 seconds=0.5" in ork_cli("report", "@last", "-o", "-", cwd=folder).stdout
+    report = readable(ork_cli("report", "@last", "-o", "-", cwd=folder).stdout)
+    assert '"metrics": {"rows": 12, "seconds": 0.5}' in report
 
 
 def test_fields_of_log_lines_are_text_in_logs_and_fields_in_json(ork_cli: OrkCli, tmp_path: Path) -> None:

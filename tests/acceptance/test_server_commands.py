@@ -15,6 +15,7 @@ import pytest
 
 from tests.acceptance.waiting import wait_until
 from tests.serving import Served, serving, start_ork
+from tests.snapshots import readable
 
 pytestmark = pytest.mark.slow
 
@@ -225,7 +226,7 @@ def test_status_and_why(far: Far, done: str) -> None:
 
 def test_report(far: Far, done: str) -> None:
     far("report", done, "-o", "out.html")
-    assert "words\n7\n" in (far.folder / "out.html").read_text()
+    assert "words\n7\n" in readable((far.folder / "out.html").read_text())
 
 
 def test_backfill_with_progress_limit_and_a_pause(far: Far) -> None:

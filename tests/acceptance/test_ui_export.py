@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 
 from tests.buckets import new_bucket
 from tests.serving import serving
+from tests.snapshots import island, unpacked
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -66,22 +66,11 @@ def exported(ork_cli: OrkCli, project: Path, *args: str) -> dict[str, Any]:
     return found
 
 
-def unpacked(page: str) -> dict[str, bytes]:
-    found = re.search(r'id="ork-snapshot">([^<]*)<', page)
-    assert found is not None
-    data = zlib.decompress(base64.b64decode(found[1]))
-    at = 4 + int.from_bytes(data[:4], "big")
-    documents = {}
-    for name, size in json.loads(data[4:at]):
-        documents[name], at = data[at : at + size], at + size
-    return documents
-
-
 def files_in(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_one_file_has_everything_inside_and_runs_only_its_own_script(ork_cli: OrkCli, project: Path) -> None:
+def test_one_file_has_everything_inside_and_runs_only_its_own_scripts(ork_cli: OrkCli, project: Path) -> None:
     said = exported(ork_cli, project, "out.html")
     page = (project / "out.html").read_text()
     assert said == {"target": "out.html", "runs": 2, "bytes": len(page.encode())}
@@ -89,10 +78,13 @@ def test_one_file_has_everything_inside_and_runs_only_its_own_script(ork_cli: Or
     manifest = json.loads(documents["manifest.json"])
     assert manifest["documents"].keys() == documents.keys() - {"manifest.json"}
     assert re.findall(r'\b(?:src|href)="(?!data:)', page) == []
-    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    (loader,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}';" in policy
+    digests = [
+        hashlib.sha256(each).digest() for each in (loader.encode(), island(page, "pages"), island(page, "style"))
+    ]
+    first, second, style = (f"'sha256-{base64.b64encode(each).decode()}'" for each in digests)
+    assert f"script-src {first} {second}; style-src {style};" in policy
     assert "default-src 'none'" in policy
     assert "connect-src" not in policy
     assert "unsafe" not in policy

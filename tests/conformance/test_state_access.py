@@ -75,6 +75,36 @@ async def test_the_last_use_of_a_token_only_gets_later(store: StateStore) -> Non
     await store.mark_token_used("unknown", NOW)
 
 
+async def test_tokens_of_one_name_are_forgotten_some_time_after_their_expiry(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    for id, name, expires_at in (
+        ("1", "ada", later(5)),
+        ("2", "ada", later(9)),
+        ("3", "bob", later(5)),
+        ("4", "ada", None),
+    ):
+        await store.add_token(token(id=id, name=name, digest=f"digest of {id}", expires_at=expires_at))
+    assert await other.forget_tokens("ada", later(9)) == 1
+    assert [each.id for each in await store.list_tokens()] == ["2", "3", "4"]
+    assert await store.find_token("digest of 1") is None
+    assert await store.forget_tokens("nobody", later(9)) == 0
+    await store.add_token(token(id="1", digest="digest of 1"))  # nothing of the old one is left
+
+
+async def test_of_all_who_replace_a_note_one_does(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    assert await store.read_note("n") is None
+    assert not await store.swap_note("n", "something", "else")
+    calls = [handle.swap_note("n", None, f"ü {number}") for handle in (store, other) for number in range(3)]
+    assert sorted(await asyncio.gather(*calls)) == [False] * 5 + [True]
+    first = await other.read_note("n")
+    assert first is not None
+    assert first.startswith("ü ")
+    calls = [handle.swap_note("n", first, f"second {number}") for handle in (store, other) for number in range(3)]
+    assert sorted(await asyncio.gather(*calls)) == [False] * 5 + [True]
+    assert await store.read_note("other") is None
+
+
 async def test_a_key_is_used_once_by_one_of_all_callers(stores: Stores) -> None:
     store, other = stores.open(), stores.open()
     assert await store.use_once("k1", later(60), NOW)

@@ -120,6 +120,8 @@ WRITES: dict[str, Verb] = {
     "revoke_token": lambda store, _: store.revoke_token("old", NOW),
     "rotate_token": lambda store, _: store.rotate_token("old", _token("new"), later(60), NOW),
     "mark_token_used": lambda store, _: store.mark_token_used("old", later(600)),
+    "forget_tokens": lambda store, _: store.forget_tokens("old", later(600)),
+    "swap_note": lambda store, _: store.swap_note("note", None, "text"),
     "use_once": lambda store, _: store.use_once("key", later(60), NOW),
     "note_fallbacks": lambda store, _: store.note_fallbacks(ANN, ["fork server: crashed"]),
     "note_heartbeats": lambda store, given: store.note_heartbeats([Heartbeat(_extract(given), 3, 1.0)]),

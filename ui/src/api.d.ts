@@ -917,6 +917,17 @@ export interface SignInBody {
   token?: string | null;
 }
 
+/** How people sign in to the web UI, besides with a token. */
+export interface SignInWays {
+  single_sign_on: SingleSignOn | null;
+}
+
+/** A provider that people can sign in with. A browser that opens `url` is sent there. */
+export interface SingleSignOn {
+  name: string;
+  url: string;
+}
+
 export interface SlotHolder {
   run: string;
   task: string;
@@ -1327,6 +1338,7 @@ export interface Reads {
   "/schedulers": { given: Record<never, never>; answer: Schedulers; role: "viewer" };
   "/schedules": { given: { next?: number; limit?: number; cursor?: string | null }; answer: SchedulePage; role: "viewer" };
   "/session": { given: Record<never, never>; answer: SessionState; role: "viewer" };
+  "/sign-in": { given: Record<never, never>; answer: SignInWays; role: null };
   "/status": { given: Record<never, never>; answer: InstallationStatus; role: "viewer" };
   "/tokens": { given: { limit?: number; cursor?: string | null }; answer: TokenPage; role: "admin" };
   "/versions/{version}": { given: { version: string }; answer: Version; role: "viewer" };

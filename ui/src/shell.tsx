@@ -4,7 +4,7 @@ import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { now } from "./clock.ts";
 import { paletteActions } from "./commands.ts";
-import { installation, isOutdated, isSignedOut, session, sessionProblem, signOut, source, startSession } from "./data/session.ts";
+import { installation, isOneRun, isOutdated, isSignedOut, session, sessionProblem, signOut, source, startSession } from "./data/session.ts";
 import { streamState } from "./data/stream.ts";
 import { LOADERS, NAVIGATION, type NavigationEntry, type PageProps, ROUTES } from "./pages.ts";
 import { Dialog, openDialog, showDialog } from "./parts/dialog.tsx";
@@ -92,9 +92,9 @@ function Navigation(): JSX.Element {
   );
 }
 
-/** A snapshot has no tokens and no audit. */
+/** A snapshot has no tokens and no audit, and one of a single run has no other pages. */
 function isThere(entry: NavigationEntry): boolean {
-  return source.canAct || entry.to !== "access";
+  return source.canAct || (isOneRun.value ? entry.to === "runs" : entry.to !== "access");
 }
 
 function Banners(): JSX.Element {

@@ -36,6 +36,7 @@ from ork.api.routes import (
     schedules,
     services,
     session,
+    sign_on,
     tasks,
     ui,
     workers,
@@ -48,7 +49,7 @@ from ork.model.access import Role
 
 ROUTE_MODULES = (
     workflows, overviews, schedules, runs, comparisons, tasks, logs, live, locations, workers, services, access, session,
-    hooks, objects, mcp, ui,
+    hooks, objects, mcp, sign_on, ui,
 )  # fmt: skip
 
 

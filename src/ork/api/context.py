@@ -19,6 +19,7 @@ from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from ork.api.oidc.sign_on import SignOn
     from ork.api.sign_ins import SignIns
     from ork.compile.pricing import Pricing
     from ork.definition.project import Project
@@ -86,6 +87,7 @@ class Api(Record):
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
     pricing: Callable[[], Pricing] = _no_pricing
+    sign_on: SignOn | None = None  # None: people sign in with tokens only
     timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now

@@ -33,14 +33,14 @@ class FailedSignIns:
         self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
         self._written: tuple[float, int] = (monotonic(), 0)
 
-    async def note(self, address: str, why: str, token: Token | None = None) -> None:
-        """`token` is the one that was sent, if it is known."""
+    async def note(self, address: str, why: str, token: Token | None = None, by: str = "") -> None:
+        """`token` is the one that was sent, and `by` the person, if they are known."""
         count = self._count(address)
         if not _is_power_of_ten(count) or not self._may_write():
             return
         entry = AuditEntry(
             datetime.now(UTC),
-            token.name if token else "unknown",
+            token.name if token else by or "unknown",
             ACTION,
             why,
             json.dumps({"failures": count}),

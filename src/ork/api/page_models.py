@@ -481,6 +481,19 @@ class NewSession(SessionState):
     half: str
 
 
+class SingleSignOn(Response):
+    """A provider that people can sign in with. A browser that opens `url` is sent there."""
+
+    name: str
+    url: str
+
+
+class SignInWays(Response):
+    """How people sign in to the web UI, besides with a token."""
+
+    single_sign_on: SingleSignOn | None
+
+
 class LogLink(Response):
     """An address on this server that works once, until `until`."""
 

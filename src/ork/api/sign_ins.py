@@ -107,6 +107,10 @@ class SignIns:
         assert session is not None
         return found, session
 
+    async def note_failure(self, address: str, why: str, by: str = "") -> None:
+        """Records that a single sign-on failed. `by` is the person, if the provider has said who it is."""
+        await self._failed.note(address, why, by=by)
+
     async def _throttled(
         self, kind: str, text: str, address: str, find: Callable[[], Awaitable[Token | Rejection]]
     ) -> Token | Response:

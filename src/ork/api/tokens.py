@@ -7,6 +7,7 @@ import secrets
 from datetime import datetime
 from hashlib import sha256
 
+from ork.api.signing import KeyStore, Signer
 from ork.errors import StoreError, UsageError
 from ork.model.access import Role, Token
 from ork.model.token_strength import weakness_of
@@ -26,6 +27,12 @@ def make_token(name: str, role: Role, now: datetime, expires_at: datetime | None
 def digest_of(text: str) -> str:
     """The stored form of a token. With 256 random bits, a single hash is enough."""
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+async def sign_in_digest(store: KeyStore, id: str) -> str:
+    """The digest of the row of a single sign-on. It follows from the row's id, so that these rows can be told from tokens.
+    Nobody has a text with this digest: only a ticket, and then a session, can use the row."""
+    return digest_of(await Signer(store, "sign-in").sign(id))
 
 
 async def ensure_first_token(store: AdminStore, home: str, now: datetime) -> str:

@@ -91,10 +91,10 @@ class AlarmClock:
         self.alarm = alarm
         self.on_failure = on_failure
 
-    async def wake(self) -> bool:
-        """A tick is called at once. False, after `on_failure`, if the alarm cannot be set: the safety tick comes later."""
+    async def wake(self, at: datetime | None = None) -> bool:
+        """A tick is called at that time, or at once. False, after `on_failure`, if the alarm cannot be set: the safety tick comes later."""
         try:
-            await in_thread(self.alarm.set)
+            await in_thread(lambda: self.alarm.set(at))
         except AlarmError as error:
             self.on_failure(error)
             return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from ork.api.context import Api
 from ork.api.events import Hub
@@ -47,6 +47,7 @@ def http_api(
         _Shared(installation, hub, opened) if service is None else opened,
         telemetry,
         request_seconds,
+        installation.publish,
     )
     return Api(
         store=store,
@@ -112,8 +113,16 @@ class _Opened:
 class _Ticks:
     """Runs one tick at a time. All requests that arrive during a tick share the next one, which begins after them."""
 
-    def __init__(self, tick: _Shared | _Opened, telemetry: Telemetry, seconds: float | None) -> None:
+    def __init__(
+        self,
+        tick: _Shared | _Opened,
+        telemetry: Telemetry,
+        seconds: float | None,
+        publish: Callable[[float | None], Coroutine[Any, Any, None]],
+    ) -> None:
         self._run = tick
+        self._publish = publish
+        self._publishing: asyncio.Task[None] | None = None
         self._telemetry = telemetry
         self._seconds = seconds
         self._lock = asyncio.Lock()
@@ -122,7 +131,16 @@ class _Ticks:
     async def tick(self) -> TickReport:
         if self._next is None:
             self._next = asyncio.create_task(self._tick())
-        return await asyncio.shield(self._next)
+        report = await asyncio.shield(self._next)
+        await self._publish_after()
+        return report
+
+    async def _publish_after(self) -> None:
+        """Not under the lock: the next tick need not wait. Where a process has CPU only inside requests, this one stays."""
+        if self._publishing is None or self._publishing.done():
+            self._publishing = asyncio.create_task(self._publish(self._seconds))
+        if self._seconds is not None:
+            await asyncio.shield(self._publishing)
 
     async def _tick(self) -> TickReport:
         async with self._lock:

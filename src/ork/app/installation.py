@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ork.app.stores import empty_store, has_store, make_home, open_store, uses_network
-from ork.errors import AlarmError, UsageError
+from ork.errors import AlarmError, OrkError, UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
     from ork.api.client.connection import Server
     from ork.app.alarms import AlarmClock
+    from ork.app.publishing import BackgroundPublisher, Publisher
     from ork.compile.pricing import Pricing
     from ork.definition.problems import Problem
     from ork.executors.executor import Executor
@@ -65,6 +67,8 @@ class Installation:
         self._service: SchedulerService | None = None
         self._traces: TraceExporter | None = None
         self._pricing: Pricing | None = None
+        self._publishing: BackgroundPublisher | None = None
+        self._has_ended_runs = False
         set_secret_lookup(lambda names: settings.secrets.available_values(names))
 
     async def join(self) -> None:
@@ -89,6 +93,7 @@ class Installation:
         await self._set_limits()
         telemetry = Telemetry()
         self._traces = start_traces(self.settings, telemetry)
+        self._publish_after_runs(kind, telemetry)
         check_task_user(self.settings.task_user)
         options = scheduler_options(self.settings, kind)
         if not self.objects.answers_at_once:
@@ -123,6 +128,57 @@ class Installation:
             scheduler, self.own_store, watch_death=watch_death, waiting=waiting, outbox=outbox, refresher=refresher
         )
         return self._service
+
+    def _publish_after_runs(self, kind: str, telemetry: Telemetry) -> None:
+        """A scheduler that stays publishes beside its work; others leave a note, for `publish` or the next process."""
+        publisher = self.publisher()
+        if publisher is None:
+            return
+        from ork.telemetry import TelemetryEvent
+
+        if kind == "scheduler":
+            from ork.app.publishing import BackgroundPublisher
+
+            self._publishing = publishing = BackgroundPublisher(publisher)
+            publishing.start()
+            telemetry.listen(lambda _event, _fields: publishing.wake(), TelemetryEvent.RUN_FINISHED)
+        else:
+            telemetry.listen(lambda _event, _fields: self._note_ended_run(), TelemetryEvent.RUN_FINISHED)
+
+    def _note_ended_run(self) -> None:
+        self._has_ended_runs = True
+
+    def publisher(self) -> Publisher | None:
+        """Writes the pages of the web UI where ork.yaml says; None if it does not."""
+        if self.settings.project is None or self.settings.project.ui is None:
+            return None
+        from ork.app.publishing import publisher_of
+
+        return publisher_of(self.settings, self.own_store)
+
+    async def _publish_due(self) -> datetime | None:
+        """When the pages have to be published; None if nothing has changed, or the store does not say."""
+        publisher = self.publisher()
+        if publisher is None:
+            return None
+        with suppress(OrkError):
+            if self._has_ended_runs:
+                await publisher.want()
+                self._has_ended_runs = False
+            return await publisher.due()
+        return None
+
+    async def publish(self, seconds: float | None = None) -> None:
+        """Publishes the pages of the web UI if that is due, within `seconds`. To be called after a tick. Never fails."""
+        publisher = self.publisher()
+        if publisher is None:
+            return
+        from ork.app.publishing import LIMIT_SECONDS
+
+        with suppress(OrkError):
+            again = await publisher.publish(LIMIT_SECONDS if seconds is None else seconds)
+            if again is not None and self.clock is not None:
+                await self.clock.wake(again)
 
     def _with_alarm(self, store: StateStore) -> StateStore:
         from ork.app.alarms import AlarmClock, open_alarm, waking
@@ -167,14 +223,14 @@ class Installation:
         ahead = await self.store.look_ahead(() if locations is None else locations[0])
         due = await next_due(self.store, ahead, hostname(), now)
         if (locations is None or not locations[1]) and (due is None or due > now):
-            return TickReport(0, 0, 0, due)
+            return TickReport(0, 0, 0, _later(due, await self._publish_due(), now))
         service = await self.scheduler("tick", on_commit)
         if telemetry is not None:
             service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)
         report = await service.tick(stays=stays, seconds=seconds, ahead=ahead)
         if telemetry is not None:
             telemetry.merge(service.telemetry)
-        return report
+        return replaced(report, next_wake=_later(report.next_wake, await self._publish_due(), now))
 
     async def prepare_tick(self) -> None:
         """Does ahead what the first tick would do once: applies the limits, and reads the key of signatures."""
@@ -342,6 +398,11 @@ class Installation:
 
     async def close_scheduler(self) -> None:
         """Closes what was opened for the last scheduler. Store, documents and alarm stay open, for another one."""
+        if self._publishing is not None:
+            await self._publishing.stop()
+            self._publishing = None
+        if self._has_ended_runs:
+            await self._publish_due()  # leaves a note: the next process that can publishes it
         executors, self._executors = self._executors, []
         for executor in executors:
             await executor.close()
@@ -350,6 +411,12 @@ class Installation:
             import asyncio
 
             await asyncio.to_thread(traces.close)
+
+
+def _later(due: datetime | None, publish_due: datetime | None, now: datetime) -> datetime | None:
+    """When to wake next. What is due to be published now is published after this pass, and needs no other."""
+    times = [due, publish_due if publish_due is not None and publish_due > now else None]
+    return min((time for time in times if time is not None), default=None)
 
 
 class RemoteInstallation(Installation):

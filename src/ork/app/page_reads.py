@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def page_reads(installation: Installation) -> LocalReads | ServerReads:
+    from ork.api import check_packages
     from ork.app.installation import RemoteInstallation
 
     if isinstance(installation, RemoteInstallation):
         return ServerReads(installation.server)
+    check_packages("the web pages need")
     from ork.api.in_process import InProcessApi
     from ork.app.http_api import http_api
 

@@ -150,6 +150,15 @@ def run_short(
     return asyncio.run(coroutine)
 
 
+def run_reads(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
+    """Opens the installation and runs `work`, which makes many reads, in an event loop. Creates nothing."""
+    import asyncio
+
+    from ork.app.installation import open_briefly
+
+    return asyncio.run(_with_installation(open_briefly(current_settings(), creates=False), work))
+
+
 def run_long(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
     """Opens the installation and runs `work`, which takes a while, in an event loop."""
     import asyncio

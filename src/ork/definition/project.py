@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from ork.model.alarm import AlarmConfig
     from ork.model.cloud_run import Place
     from ork.model.infra import Where, WorkerConfig
+    from ork.model.publishing import PublishConfig
     from ork.model.secret import SecretDeclaration
+    from ork.model.sign_in import OidcConfig
     from ork.model.workflow import Isolation, Rate
 
 
@@ -48,6 +50,8 @@ class Project(Record):
     alarm: AlarmConfig | None = None
     traces: bool | None = None
     trusted_proxies: tuple[str, ...] = ()
+    ui: PublishConfig | None = None  # None: nothing is published
+    sign_in: OidcConfig | None = None  # None: with tokens only
     task_user: str | None = None
     pass_env: tuple[str, ...] = ()
     default_where: Where | None = None  # of worker configs without `where`

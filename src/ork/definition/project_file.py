@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ork.definition.actions import read_path
 from ork.definition.alarm_key import ALARM_SCHEMA, read_alarm
@@ -32,6 +32,10 @@ from ork.definition.yaml_tree import parse_yaml
 from ork.model.cloud_run import Place
 from ork.model.infra import Where
 from ork.model.workflow import Isolation
+
+if TYPE_CHECKING:
+    from ork.model.publishing import PublishConfig
+    from ork.model.sign_in import OidcConfig
 
 MAX_SLOTS = 1_000_000
 
@@ -186,6 +190,18 @@ def _read_gcp(node: Node, reading: Reading) -> Place | None:
     return Place(values["project"], values["region"]) if len(values) == len(GCP_TABLE.keys) else None
 
 
+def _read_sign_in(node: Node, reading: Reading) -> OidcConfig | None:
+    from ork.definition.sign_in_key import read_sign_in
+
+    return read_sign_in(node, reading)
+
+
+def _read_ui(node: Node, reading: Reading) -> PublishConfig | None:
+    from ork.definition.ui_key import read_ui
+
+    return read_ui(node, reading)
+
+
 PROJECT_TABLE = Table(
     "ork.yaml",
     (
@@ -329,6 +345,18 @@ PROJECT_TABLE = Table(
             items_of(_read_network),
             "Addresses of the reverse proxies in front of `ork serve` whose X-Forwarded-* headers are trusted.",
             {"type": "array", "items": {"type": "string"}},
+        ),
+        Key(
+            "sign_in",
+            _read_sign_in,
+            "How people sign in to the web UI, besides tokens: single sign-on through a provider of OpenID Connect.",
+            {"$ref": "#/$defs/sign_in"},
+        ),
+        Key(
+            "ui",
+            _read_ui,
+            "The web UI: where its pages are published, so that they can be read while nothing runs.",
+            {"$ref": "#/$defs/ui"},
         ),
     ),
 )

@@ -18,8 +18,10 @@ from ork.definition.quantities import RESOURCES_TABLE
 from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
 from ork.definition.secrets_key import OUTBOUND_TABLE, SECRET_TABLE
+from ork.definition.sign_in_key import OIDC_TABLE, ROLE_TABLE, SIGN_IN_TABLE
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
 from ork.definition.types import TYPE_SCHEMA
+from ork.definition.ui_key import PUBLISH_TABLE, UI_TABLE
 from ork.definition.workers_file import WORKER_TABLE
 from ork.definition.workflow_file import IMPORT_TABLE, WORKFLOW_TABLE
 from ork.model.ids import NAME_PATTERN
@@ -94,6 +96,11 @@ def project_schema() -> dict[str, Any]:
         "outbound": _object(OUTBOUND_TABLE),
         "alarm": _object(ALARM_TABLE),
         "cloud_tasks": _object(CLOUD_TASKS_TABLE),
+        "sign_in": _object(SIGN_IN_TABLE),
+        "oidc": _object(OIDC_TABLE),
+        "role": _object(ROLE_TABLE),
+        "ui": _object(UI_TABLE),
+        "publish": _object(PUBLISH_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork project", **_object(PROJECT_TABLE), "$defs": definitions}
 

@@ -55,9 +55,23 @@ class AdminStore(StateReader, Protocol):
         """Set the token's `last_used_at` to `now`, unless it is later already."""
         ...
 
+    async def forget_tokens(self, name: str, before: datetime) -> int:
+        """Delete the tokens of this name that expired before that time. Returns how many."""
+        ...
+
     async def use_once(self, key: str, until: datetime, now: datetime) -> bool:
         """Record durably that the key is used. Of concurrent callers one gets True; a key that is recorded gives False.
         Keys whose `until` has passed are deleted."""
+        ...
+
+    # ── notes: writes wake no scheduler ──────────────────────────────────────────────────────────
+
+    async def read_note(self, name: str) -> str | None:
+        """The text that a process has left for the others under this name."""
+        ...
+
+    async def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        """Replace the note durably. False if it is not `before` any more (None: if there is one)."""
         ...
 
     # ── audit: writes wake no scheduler ──────────────────────────────────────────────────────────

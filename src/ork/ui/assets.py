@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ork import __version__
 
 STATIC = Path(__file__).parent / "static"
-PAGE, BUILD, ONE_FILE = "index.html", "build.json", "snapshot.js"
+PAGE, BUILD, ONE_FILE, LOADER = "index.html", "build.json", "snapshot.js", "loader.js"
 LEAST_BYTES = 512
 _BUILD_PATH = "/ui/assets/__BUILD__/"
 _VERSION = re.compile(r'<meta name="ork-version"[^>]*>')
@@ -70,7 +70,7 @@ def _names(folder: Path) -> Iterator[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = (Path(where) / name).relative_to(folder).as_posix()
-            if path not in (PAGE, BUILD, ONE_FILE) and not name.startswith("."):
+            if path not in (PAGE, BUILD, ONE_FILE, LOADER) and not name.startswith("."):
                 yield path
 
 

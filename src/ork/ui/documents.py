@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from ork.ui.reads import Reads, every_page
-from ork.ui.run_documents import log_documents, run_answers
+from ork.ui.run_documents import Logs, log_documents, run_answers
 
 FORMAT = 1
 PAGE_ROWS = 200
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
     runs: int = 200
     since: datetime | None = None
-    logs: bool = True
+    logs: Logs = Logs.FAILED
     only: str | None = None
 
 
@@ -100,9 +100,8 @@ class Documents:
             return
         answers = await run_answers(self._reads, run)
         yield name, encoded(answers)
-        if self._choice.logs:
-            async for each in log_documents(self._reads, run, answers):
-                yield each
+        async for each in log_documents(self._reads, run, answers, self._choice.logs):
+            yield each
 
     # ── workflows ────────────────────────────────────────────────────────────────────────────────
 

@@ -53,7 +53,7 @@ async def export_to(target: ExportTarget, export: Export) -> Written:
     before = read_manifest(target.read(_DATA + MANIFEST))
     if not before:
         target.write(_DATA + MANIFEST, encoded(_UNFINISHED))
-    is_alike = before.get("version") == __version__ and before.get("logs") == export.choice.logs
+    is_alike = before.get("version") == __version__ and before.get("logs") == export.choice.logs.value
     kept = Kept(before["documents"], before["runs"]) if is_alike else _NOTHING
     documents = Documents(export.reads, export.choice, export.as_of, kept)
     change = _Change(target, {**_below_data(before.get("documents", {})), **before.get("files", {})})
@@ -116,7 +116,7 @@ def _manifest(export: Export, documents: Documents, digests: dict[str, str], fil
         "as_of": export.as_of.isoformat().replace("+00:00", "Z"),
         "installation": export.installation,
         "start": export.start,
-        "logs": export.choice.logs,
+        "logs": export.choice.logs.value,
         "more_runs": documents.more_runs,
         "runs": documents.runs,
         "documents": digests,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from enum import StrEnum
 from typing import Any
 
 from ork.status.secret_masking import mask_bytes
@@ -15,10 +16,20 @@ MOST_DETAILS = 100
 """Tasks with an explanation and an output: failed and unfinished ones first."""
 MOST_EXPLAINED = 5
 """Explained tasks of a run with more than MOST_ROWS tasks: each explanation reads the whole run."""
-MOST_LOGS = 50
+MOST_LOGS = {"failed": 50, "all": 300}
+LOGS_IN_ALL = 16 << 20
+"""Bytes of the logs of one run, before they are compressed."""
 PREVIEW_ROWS = 50
 _PARTS = ("summary", "columns", "graph", "why", "cost", "previous-success", "commands")
 _RUN = "/runs/{run}"
+
+
+class Logs(StrEnum):
+    """Whose logs are exported, each from its end: of no task, of failed tasks, or of all, failed ones first."""
+
+    NONE = "none"
+    FAILED = "failed"
+    ALL = "all"
 
 
 async def run_answers(reads: Reads, run: str) -> dict[str, Any]:
@@ -37,16 +48,28 @@ async def run_answers(reads: Reads, run: str) -> dict[str, Any]:
     return {key: answer for key, answer in answers.items() if answer is not None}
 
 
-async def log_documents(reads: Reads, run: str, answers: dict[str, Any]) -> AsyncIterator[tuple[str, bytes]]:
-    """The ends of the logs of failed tasks, with secrets masked."""
-    failed = {task_name(row) for row in answers[f"{_RUN}/tasks"]["tasks"] if row["status"] == "failed"}
-    attempts = answers[f"{_RUN}/attempts"]["attempts"]
-    for each in [each for each in attempts if task_name(each, "task") in failed][:MOST_LOGS]:
+async def log_documents(
+    reads: Reads, run: str, answers: dict[str, Any], logs: Logs
+) -> AsyncIterator[tuple[str, bytes]]:
+    """The ends of logs, with secrets masked."""
+    left = LOGS_IN_ALL
+    for each in _attempts_with_logs(answers, logs):
         place = (each["task"], each["index"] or 0)
         path = ("runs", run, "tasks", *place, "attempts", each["attempt"], "log")
-        end = await reads.log_end(*path, most=LOG_BYTES)
+        end = await reads.log_end(*path, most=min(LOG_BYTES, left)) if left > 0 else None
         if end is not None:
+            left -= len(end[0])
             yield f"log/{run}/{place[0]}.{place[1]}.{each['attempt']}.txt", mask_bytes(_whole_lines(*end))
+
+
+def _attempts_with_logs(answers: dict[str, Any], logs: Logs) -> list[dict[str, Any]]:
+    if logs is Logs.NONE:
+        return []
+    failed = {task_name(row) for row in answers[f"{_RUN}/tasks"]["tasks"] if row["status"] == "failed"}
+    attempts: list[dict[str, Any]] = answers[f"{_RUN}/attempts"]["attempts"]
+    ranked = sorted(attempts, key=lambda each: task_name(each, "task") not in failed)
+    wanted = ranked if logs is Logs.ALL else [each for each in ranked if task_name(each, "task") in failed]
+    return wanted[: MOST_LOGS[logs]]
 
 
 def task_name(row: dict[str, Any], key: str = "name") -> str:

@@ -18,8 +18,11 @@ from ork.state.records import RunFilter
 from tests.unit.api.conftest import NOW, Bench
 
 OPEN = {"/healthz", "/readyz", "/api/v1/healthz", "/api/v1/readyz"}
-PAGES = {"/", "/ui", "/ui/{path:path}", "/ui/assets/{build}/{name:path}"}
+PAGES = {
+    "/", "/ui", "/ui/{path:path}", "/ui/assets/{build}/{name:path}", "/ui/oidc/start", "/ui/oidc/callback",
+}  # fmt: skip
 SIGN_IN = "/api/v1/session"
+WAYS = "/api/v1/sign-in"
 ROUTES = [(route.method, route.path, route.role) for route in all_routes()]
 
 
@@ -40,7 +43,7 @@ def filled(path: str) -> str:
 
 def test_only_health_signing_in_and_the_pages_are_open() -> None:
     assert {(method, path) for method, path, role in ROUTES if role is None} == {
-        *(("GET", path) for path in OPEN | PAGES),
+        *(("GET", path) for path in {*OPEN, *PAGES, WAYS}),
         ("POST", SIGN_IN),
     }
 

@@ -31,6 +31,7 @@ export interface Session {
 // The names that the server and these pages agree on.
 const ROUTE = `${API}/session`;
 const TICKET_KEY = "ticket";
+const THEN_KEY = "then";
 const TICKET_FIELD = "ticket";
 const TOKEN_FIELD = "token";
 const HALF_FIELD = "half";
@@ -44,6 +45,8 @@ export const session = signal<Session | null | undefined>(undefined);
 export const sessionProblem = signal<Problem | null>(null);
 /** The server no longer accepts the session that this page was opened with. */
 export const isSignedOut = signal(false);
+/** A snapshot of one run: what its page does not lead to is not there. */
+export const isOneRun = signal(false);
 /** The server's version is not the one that this page came from. */
 export const isOutdated = signal(false);
 
@@ -87,6 +90,7 @@ async function startSnapshot(): Promise<void> {
     const { version, as_of, installation, start } = opened.manifest;
     source = opened;
     stopClockAt(as_of);
+    isOneRun.value = Boolean(start);
     if (start && currentPath.value === "") go(start, { replace: true });
     session.value = { name: "snapshot", role: "viewer", until: null, version, time: as_of, may: [], installation: installation ?? "" };
   } catch (error) {
@@ -165,11 +169,31 @@ function pageVersion(): string | undefined {
   return document.querySelector<HTMLMetaElement>('meta[name="ork-version"]')?.content || undefined;
 }
 
-/** The ticket of `#ticket=…`, which is removed from the address and the history at once. */
+/** The ticket of `#ticket=…`, which is removed from the address and the history at once. `then` is what stood behind `#`
+ * before a single sign-on. */
 function takeTicket(): string | null {
-  const found = new URLSearchParams(location.hash.slice(1)).get(TICKET_KEY);
-  if (found) history.replaceState(null, "", location.pathname + location.search);
+  const given = new URLSearchParams(location.hash.slice(1));
+  const [found, then] = [given.get(TICKET_KEY), given.get(THEN_KEY)];
+  if (found) history.replaceState(null, "", location.pathname + location.search + (then ? `#${then}` : ""));
   return found;
+}
+
+/** A provider that people can sign in with, and the address that leads there and back to the page that is shown. */
+export interface SingleSignOn {
+  name: string;
+  href: string;
+}
+
+/** Null if people sign in with tokens only, or the server does not say. */
+export async function singleSignOn(): Promise<SingleSignOn | null> {
+  try {
+    const { single_sign_on: found } = await source.get("/sign-in", {});
+    if (!found) return null;
+    const back = location.pathname + location.search + location.hash;
+    return { name: found.name, href: `${found.url}?${new URLSearchParams({ back })}` };
+  } catch {
+    return null;
+  }
 }
 
 function parsed(text: string): unknown {

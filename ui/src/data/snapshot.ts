@@ -168,7 +168,7 @@ export class SnapshotSource implements Source {
   }
 
   #missing(subject: string): Problem {
-    return new Problem("refused", "Not in this snapshot", `${subject} is not in this snapshot.`, "`ork ui export` takes more runs with `--runs` and `--since`, and logs of failed tasks with `--logs failed`.");
+    return new Problem("refused", "Not in this snapshot", `${subject} is not in this snapshot.`, "`ork ui export` takes more runs with `--runs` and `--since`, and logs with `--logs`.");
   }
 }
 

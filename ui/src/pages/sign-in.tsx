@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asProblem, type Problem } from "../data/problem.ts";
-import { isSignedOut, sessionProblem, signIn } from "../data/session.ts";
+import { isSignedOut, sessionProblem, signIn, singleSignOn, type SingleSignOn } from "../data/session.ts";
 import { CommandLine, Prose } from "../parts/command.tsx";
 import { TextField } from "../parts/form.tsx";
 import { Mark } from "../parts/icons.tsx";
@@ -23,17 +23,29 @@ export default function SignIn(): JSX.Element {
     }
     setBusy(false);
   };
+  const provider = useSingleSignOn();
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector("input")?.focus(), []);
+  const link = useRef<HTMLAnchorElement>(null);
+  useEffect(() => (link.current ?? form.current?.querySelector("input"))?.focus(), [provider]);
+  if (provider === undefined) return <section class="sign-in" aria-busy="true"><Mark /><h1>Sign in to Ork</h1></section>;
   return (
     <section class="sign-in">
       <Mark />
       <h1>{isSignedOut.value ? "Your session has ended" : "Sign in to Ork"}</h1>
-      <p class="dim">{isSignedOut.value ? "Sign in again: the page stays as it is." : "The easiest way is a command, which opens these pages signed in:"}</p>
-      {!isSignedOut.value && <CommandLine command="ork ui" />}
+      {isSignedOut.value && <p class="dim">Sign in again: the page stays as it is.</p>}
+      {provider && (
+        // Under a page in which something may be typed, the sign-in gets a tab of its own; this one notices its end.
+        <a ref={link} class="button primary" href={provider.href} target={isSignedOut.value ? "_blank" : "_self"} rel="noopener">Sign in with {provider.name}</a>
+      )}
+      {!isSignedOut.value && (
+        <>
+          <p class="dim">{provider ? "Where you have Ork's command line, this opens these pages signed in:" : "The easiest way is a command, which opens these pages signed in:"}</p>
+          <CommandLine command="ork ui" />
+        </>
+      )}
       <form ref={form} onSubmit={(event) => void onSubmit(event)}>
         <TextField
-          label={isSignedOut.value ? "Token" : "Or paste a token"}
+          label={isSignedOut.value && !provider ? "Token" : "Or paste a token"}
           type="password"
           value={token}
           onInput={setToken}
@@ -43,8 +55,17 @@ export default function SignIn(): JSX.Element {
           hint={<>It is sent once and not kept in this browser. <code>ork token create</code> makes one.</>}
         />
         {problem?.hint && <p class="field-hint"><Prose text={problem.hint} /></p>}
-        <button type="submit" class="button primary" disabled={isBusy || token.trim() === ""}>{isBusy ? "Signing in…" : "Sign in"}</button>
+        <button type="submit" class={provider ? "button" : "button primary"} disabled={isBusy || token.trim() === ""}>{isBusy ? "Signing in…" : "Sign in"}</button>
       </form>
     </section>
   );
+}
+
+/** Undefined until the server has answered. */
+function useSingleSignOn(): SingleSignOn | null | undefined {
+  const [found, setFound] = useState<SingleSignOn | null | undefined>(undefined);
+  useEffect(() => {
+    void singleSignOn().then(setFound);
+  }, []);
+  return found;
 }

@@ -17,6 +17,7 @@ from ork.api.problems import problem
 from ork.api.routing import Routes
 from ork.api.sessions import delete_cookie, set_cookie, site_of
 from ork.api.tickets import TICKET_SECONDS, UI
+from ork.api.tokens import sign_in_digest
 from ork.errors import UsageError
 from ork.model.access import Role
 from ork.status.shapes import time_json
@@ -81,8 +82,13 @@ async def get_session(request: Request) -> Response:
 
 @routes.add("DELETE", "/session", Role.VIEWER, status_code=204)
 async def sign_out(request: Request) -> Response:
-    """Deletes the browser's half of the session."""
-    caller_of(request)
+    """Deletes the browser's half of the session. The row of a single sign-on is revoked, so that copies of both halves
+    end with it; a token goes on."""
+    api, caller = api_of(request), caller_of(request)
+    id = caller.token_id
+    if caller.is_session and id is not None and caller.digest == await sign_in_digest(api.store, id):
+        await api.store.revoke_token(id, api.now())
+        await api.record_change(caller, "session.end", id)
     response = Response(status_code=204)
     delete_cookie(response, site_of(request.headers, request.scope["scheme"]))
     return response

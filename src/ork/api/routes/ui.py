@@ -45,7 +45,7 @@ async def redirect_to_ui() -> Response:
 )
 async def get_asset(request: Request, build: str, name: str) -> Response:
     """A file of the current build. A page of another build gets 404 for files that it loads late, and says so."""
-    files = await _files(api_of(request))
+    files = await web_files(api_of(request))
     found = files.assets.get(name) if files is not None and files.build == build else None
     if found is None:
         return Response("there is no such file in this build\n", 404, media_type="text/plain; charset=utf-8")
@@ -57,7 +57,7 @@ async def get_asset(request: Request, build: str, name: str) -> Response:
 )
 async def get_page(request: Request) -> Response:
     """The same page for every path: it reads its address itself."""
-    files = await _files(api_of(request))
+    files = await web_files(api_of(request))
     if files is None:
         return Response(_MISSING, 404, media_type=_HTML)
     tag = f'W/"{files.build}-{files.version}"'
@@ -67,7 +67,7 @@ async def get_page(request: Request) -> Response:
     return _sent(request, files.page, headers)
 
 
-async def _files(api: Api) -> WebFiles | None:
+async def web_files(api: Api) -> WebFiles | None:
     """Read and compressed at the first request."""
     from ork.ui.assets import WebFiles, read_files
 

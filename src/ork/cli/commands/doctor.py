@@ -20,6 +20,7 @@ from ork.cli.cloud_checks import (
 from ork.cli.damage_checks import Finding, damaged, has_no_store_yet, set_aside
 from ork.cli.errors import DONE, FAILED
 from ork.cli.session import current_settings, json_option, now, palette, print_json, run_short, store_options
+from ork.cli.web_checks import provider, published
 from ork.errors import OrkError, SettingsDifferError, UsageError
 from ork.settings import Settings
 
@@ -443,6 +444,8 @@ CHECKS = (
     damaged,
     _secrets,
     _alarm,
+    published,
+    provider,
     _alerts,
     _undefined_alerts,
     _traces,
@@ -458,6 +461,8 @@ CHECKS_IN_CLOUD = (
     _alarm,
     cloud_jobs,
     cloud_service,
+    published,
+    provider,
     _secrets,
     _alerts,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.commands.serve import need_mcp_package, need_server_packages
+from ork.cli.commands.serve import need_mcp_package
 from ork.cli.session import current_user, run_long, store_options
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def mcp_command(read_only: bool) -> None:
     \b
     Example:  ork mcp --read-only
     """
-    need_server_packages()
+    from ork.api import check_packages
+
+    check_packages("the tools need")
     need_mcp_package()
     if sys.stdin.isatty():
         print("ork mcp speaks the Model Context Protocol on standard input: an assistant starts it", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`ork report`: writes a run as one HTML page."""
+"""`ork report`: writes a run as one HTML page: the pages of the web UI with the data of this run."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.arguments import run_argument
-from ork.cli.session import json_option, now, print_json, run_short, store_options
-from ork.errors import UsageError
+from ork.cli.session import json_option, print_json, run_reads, store_options
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
-    from ork.cli.report.page import Printed
-    from ork.model.ids import AttemptKey
-    from ork.objects.attempt_documents import AttemptDocuments
-
-LOG_BYTES = 100_000
 
 
 @click.command(name="report")
@@ -27,65 +21,42 @@ LOG_BYTES = 100_000
 @json_option
 @store_options
 def report_command(run: str, file: str | None, as_json: bool) -> None:
-    """Write a run as one self-contained HTML page: graph, timeline, failures, tasks and logs.
+    """Write a run as one HTML page that opens from a disk: the web UI with this run, and nothing that runs.
 
-    Of long logs it contains the end, of large runs the failed and the longest tasks. It contains params, outputs and
-    logs, so check them before you share it.
+    Of long logs it contains the end, of large runs all states, and the details of the failed and the first tasks. It
+    contains params, outputs and logs, so check them before you share it.
 
     \b
     Example:  ork report @last -o report.html
     """
-    parts, short = run_short(lambda installation: _page(installation, run))
-    text = "".join(parts)
+    page, short = run_reads(lambda installation: _page(installation, run))
     if file == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(page.decode())
         return
+    from ork.ui.targets import write_file
+
     path = file or f"{short}.html"
-    size = _write(path, text)
+    write_file(path, page)
     if as_json:
-        print_json({"path": os.path.abspath(path), "bytes": size})
+        print_json({"path": os.path.abspath(path), "bytes": len(page)})
     else:
-        print(f"{path}  {size:,} bytes")
+        print(f"{path}  {len(page):,} bytes")
 
 
-async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
-    from ork.cli.report.page import RunReport, page
-    from ork.status.facts import with_facts
-    from ork.status.ids import parse_target, resolve_run
-    from ork.status.run_view import open_view
+async def _page(installation: Installation, given: str) -> tuple[bytes, str]:
+    from ork.cli.commands.ui_export import export_of
+    from ork.errors import NotFoundError
+    from ork.status.ids import parse_target, resolve_run, short_id
+    from ork.ui.documents import Choice
+    from ork.ui.export import export_file
+    from ork.ui.run_documents import Logs
 
     store = installation.store
-    view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
-    attempts = with_facts(installation.objects, await store.list_attempts(view.run.id))
-    cost = await installation.cost(view.run.id, now())
-    report = RunReport(view, attempts, now(), lambda key: _end_of_log(installation.objects, key), cost)
-    return list(page(report)), view.short
-
-
-def _end_of_log(objects: AttemptDocuments, attempt: AttemptKey) -> Printed:
-    from ork.cli.report.page import Printed
-
-    size = objects.log_size(str(attempt)) or 0
-    start = max(size - LOG_BYTES, 0)
-    data = objects.read_log(str(attempt), start, LOG_BYTES) if size else b""
-    if start:  # from the beginning of a line
-        start, data = _from_line(start, data)
-    return Printed(data.decode("utf-8", "replace"), start)
-
-
-def _from_line(start: int, data: bytes) -> tuple[int, bytes]:
-    before, found, rest = data.partition(b"\n")
-    return (start + len(before) + 1, rest) if found else (start, data)
-
-
-def _write(path: str, text: str) -> int:
-    """Replaces the file atomically."""
-    temporary = f"{path}.{os.getpid()}.part"
-    data = text.encode("utf-8", "replace")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
-    return len(data)
+    id = await resolve_run(store, parse_target(given).run)
+    run, short = await store.get_run(id), await short_id(store, id)
+    if run is None:
+        raise NotFoundError(f"no run `{id}`", hint="`ork runs` lists them")
+    title = f"{run.workflow} · run {short}"
+    export = export_of(installation, Choice(logs=Logs.ALL, only=id), f"runs/{id}", title)
+    page, _ = await export_file(export)
+    return page, short

@@ -133,7 +133,9 @@ async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bo
         log.listen_to(telemetry)
     else:
         telemetry.listen(ServiceLog("text"), TelemetryEvent.LOCATION_FAILED)
-    return await installation.tick(telemetry, stays=stays)
+    report = await installation.tick(telemetry, stays=stays)
+    await installation.publish()
+    return report
 
 
 def _tick_remotely(installation: RemoteInstallation) -> TickReport:

@@ -168,14 +168,18 @@ async def make_services(installation: Installation, options: Options, log: Servi
 
 
 async def _add_api(installation: Installation, options: Options, services: Services, log: ServiceLog) -> None:
-    need_server_packages()
+    from ork.api import check_packages
+
+    check_packages("the API needs", ", or serve with --no-api")
     from ork.api.app import create_app
     from ork.api.origins import is_loopback
     from ork.api.server import ApiServer, ListenAddress, check_exposure
     from ork.api.tokens import ensure_first_token
     from ork.app.http_api import http_api
     from ork.app.installation import open_installation
+    from ork.app.sign_on import sign_on_of
     from ork.cli.session import now
+    from ork.model.record import replaced
 
     address = ListenAddress(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)
     check_exposure(address, await installation.store.list_tokens())
@@ -194,6 +198,7 @@ async def _add_api(installation: Installation, options: Options, services: Servi
     if services.service is None:
         api.telemetry.listen(log)
     proxies = options.trusted_proxies or installation.settings.trusted_proxies
+    api = replaced(api, sign_on=sign_on_of(settings, api.store))
     app = create_app(api, allowed_hosts=options.allowed_hosts, trusted_proxies=proxies, platform=verifier)
     services.server = ApiServer(app, address, api.telemetry)
 
@@ -229,16 +234,3 @@ def need_mcp_package() -> None:
 
     if find_spec("mcp") is None:
         raise UsageError("MCP needs a package that is not installed: mcp", hint="pip install 'ork-orchestrator[mcp]'")
-
-
-def need_server_packages() -> None:
-    from importlib.util import find_spec
-
-    from ork.api import PACKAGES
-
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"the API needs packages that are not installed: {', '.join(missing)}",
-            hint="pip install 'ork-orchestrator[server]', or serve with --no-api",
-        )

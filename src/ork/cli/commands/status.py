@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.model.ids import RunId
+    from ork.model.publishing import PublishState
     from ork.model.quarantine import Quarantined
     from ork.state.records import UnsentAlert
     from ork.status.overview import StoreOverview, TaskSince
@@ -37,9 +38,11 @@ def status_command(as_json: bool) -> None:
     found = run_short(_gather)
     if as_json:
         from ork.status.overview import overview_json
+        from ork.status.publishing import published_json
 
         about = {"store": found.store, "is_disk_full": found.is_disk_full, "schedules": found.schedules}
         about = {**about, "is_served": found.is_served, "alarm": _alarm_json(found.alarm)}
+        about["published"] = None if found.published is None else published_json(found.published)
         print_json({**about, **overview_json(found.overview, now())})
     else:
         on = palette(sys.stdout)
@@ -55,6 +58,7 @@ class StatusReport(NamedTuple):
     schedules: int  # enabled ones
     is_served: bool
     alarm: AlarmState | None
+    published: PublishState | None
 
 
 async def _gather(installation: Installation) -> StatusReport:
@@ -70,7 +74,9 @@ async def _gather(installation: Installation) -> StatusReport:
     is_full = installation.objects.is_full()
     alarm = read_alarm_state(installation.settings) if installation.can_work else None
     is_served = await fires_schedules(store)
-    return StatusReport(installation.address, overview, short, is_full, schedules, is_served, alarm)
+    publisher = installation.publisher() if installation.can_work else None
+    published = None if publisher is None else await publisher.state()
+    return StatusReport(installation.address, overview, short, is_full, schedules, is_served, alarm, published)
 
 
 def _lines(found: StatusReport) -> tuple[list[Line], list[Line]]:
@@ -81,6 +87,7 @@ def _lines(found: StatusReport) -> tuple[list[Line], list[Line]]:
     from ork.model.run import RunStatus
     from ork.status.controls import control_text
     from ork.status.formatting import ago, count
+    from ork.status.publishing import published_text
     from ork.status.schedulers import NOTHING_FIRES, NOTHING_STARTS, Liveness, liveness, unverified_text
     from ork.status.why import FULL_DISK
 
@@ -98,6 +105,8 @@ def _lines(found: StatusReport) -> tuple[list[Line], list[Line]]:
         lines.append(_fact("scheduler", "none is running"))
     if found.alarm is not None:
         lines.append(_fact("alarm", _about_alarm(found.alarm, time)))
+    if found.published is not None:
+        lines.append(_fact("published", published_text(found.published, time)))
     is_woken = found.alarm is not None and found.alarm.problem is None
     if found.schedules and not found.is_served and not is_woken:
         lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.session import json_option, now, print_json, run_long, store_options
+from ork.cli.session import json_option, now, print_json, run_reads, store_options
 from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
+    from ork.ui.documents import Choice
     from ork.ui.export import Export
     from ork.ui.targets import ExportTarget
 
@@ -31,10 +32,10 @@ MOST_RUNS = 10_000
 @click.option("--since", metavar="AGE", help="Only runs that were created in the last AGE: 7d, 12h.")
 @click.option(
     "--logs",
-    type=click.Choice(["failed", "none"]),
+    type=click.Choice(["all", "failed", "none"]),
     default="failed",
     show_default=True,
-    help="The ends of the logs of failed tasks, or none.",
+    help="The ends of the logs of all tasks, of failed ones, or of none.",
 )
 @click.option("--public", is_flag=True, help="Allow a bucket that everybody can read.")
 @json_option
@@ -51,13 +52,14 @@ def export_command(target: str, runs: int, since: str | None, logs: str, public:
               ork ui export s3://my-bucket/ork --since 7d
     """
     from ork.ui.documents import Choice
+    from ork.ui.run_documents import Logs
 
-    choice = Choice(runs, None if since is None else now() - timedelta(seconds=_age(since)), logs == "failed")
+    choice = Choice(runs, None if since is None else now() - timedelta(seconds=_age(since)), Logs(logs))
     if target.lower().endswith((".html", ".htm")):
-        shown = run_long(lambda installation: _to_file(_export(installation, choice), target))
+        shown = run_reads(lambda installation: _to_file(export_of(installation, choice), target))
     else:
         place = _target(target, public)
-        shown = run_long(lambda installation: _to_target(_export(installation, choice), place))
+        shown = run_reads(lambda installation: _to_target(export_of(installation, choice), place))
     if as_json:
         print_json({"target": target, **shown})
     else:
@@ -90,13 +92,14 @@ async def _to_target(export: Export, target: ExportTarget) -> dict[str, Any]:
     return (await export_to(target, export))._asdict()
 
 
-def _export(installation: Installation, choice: Any) -> Export:
+def export_of(installation: Installation, choice: Choice, start: str | None = None, title: str = "Ork") -> Export:
+    """What is exported from this installation. `start` is the page to begin with."""
     from ork.app.page_reads import page_reads
     from ork.ui.export import Export
 
     settings = installation.settings
     name = settings.server.partition("://")[2] if settings.server else os.path.basename(settings.root)
-    return Export(page_reads(installation), choice, now(), name or None)
+    return Export(page_reads(installation), choice, now(), name or None, start, title)
 
 
 def _target(text: str, is_public_allowed: bool) -> ExportTarget:

@@ -106,6 +106,16 @@ async def mark_token_used(db: Database, id: str, now: datetime) -> None:
     await db.change(plan)
 
 
+async def forget_tokens(db: Database, name: str, before: datetime) -> int:
+    async def plan() -> Plan[int]:
+        docs = await db.wire.query(Query("tokens", (("name", "==", clean(name)),)))
+        old = [doc for doc in docs if 0 < doc.fields.get("expires", 0) < micros(before)][: _DELETED_AT_ONCE // 2]
+        gone = [path for doc in old for path in (doc.path, _id_path(doc.fields["id"]))]
+        return Plan([Put(path, None) for path in gone], len(old))
+
+    return await db.change(plan)
+
+
 async def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
     path = f"used_keys/{doc_id(key)}"
 

@@ -73,6 +73,25 @@ async def _active(db: Database) -> int:
     return sum(len(run_state(doc).act) for doc in busy)
 
 
+async def read_note(db: Database, name: str) -> str | None:
+    doc = await db.wire.get(_note_path(name))
+    return None if doc is None else str(doc.fields["text"])
+
+
+async def swap_note(db: Database, name: str, before: str | None, after: str) -> bool:
+    async def plan() -> Plan[bool]:
+        doc = await db.wire.get(_note_path(name))
+        if (None if doc is None else doc.fields["text"]) != before:
+            return Plan((), False)
+        return Plan([Put(_note_path(name), {"text": after}, False if doc is None else doc.time)], True)
+
+    return await db.change(plan, is_repeatable=False)
+
+
+def _note_path(name: str) -> str:
+    return f"meta/{doc_id(f'note {name}')}"
+
+
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     async def plan() -> Plan[None]:
         known = LimitSettings(await db.wire.get(CONFIG))

@@ -58,6 +58,15 @@ class AccessVerbs:
         if token is not None:
             tokens[id] = replaced(token, last_used_at=max(now, token.last_used_at or now))
 
+    async def forget_tokens(self, name: str, before: datetime) -> int:
+        tokens = self._used().tokens
+        gone = [
+            each.id for each in tokens.values() if each.name == name and each.expires_at and each.expires_at < before
+        ]
+        for id in gone:
+            del tokens[id]
+        return len(gone)
+
     async def use_once(self, key: str, until: datetime, now: datetime) -> bool:
         used = self._used().used_keys
         for old in [known for known, end in used.items() if end <= now]:

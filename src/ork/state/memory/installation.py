@@ -42,6 +42,16 @@ class InstallationInMemory:
         state.disown(list(state.schedulers))
         state.schedulers.clear()
 
+    async def read_note(self, name: str) -> str | None:
+        return self._used().notes.get(name)
+
+    async def swap_note(self, name: str, before: str | None, after: str) -> bool:
+        notes = self._used().notes
+        if notes.get(name) != before:
+            return False
+        notes[name] = after
+        return True
+
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
         if (self._used().limits, self._used().rates) != (dict(limits), dict(rates)):
             state = self._changing()

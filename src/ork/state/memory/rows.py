@@ -88,6 +88,7 @@ class Shared(Record, frozen=False):
     last_command: int = 0
     version_saved: dict[VersionId, tuple[int, datetime]] = made(default_factory=dict)  # number and time of the change
     tokens: dict[str, Token] = made(default_factory=dict)
+    notes: dict[str, str] = made(default_factory=dict)
     used_keys: dict[str, datetime] = made(default_factory=dict)  # until when each is kept
     audit: list[AuditEntry] = made(default_factory=list)
     changed: int = 0

@@ -50,6 +50,10 @@ async def mark_token_used(db: Database, id: str, now: datetime) -> None:
     await db.run("mark_token_used", id, now)
 
 
+async def forget_tokens(db: Database, name: str, before: datetime) -> int:
+    return await db.run("forget_tokens", free_text(name), before)
+
+
 async def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
     await db.run("delete_used_keys", now)
     return await db.run("add_used_key", key, until) == 1

@@ -33,6 +33,17 @@ async def replace_shared_settings(db: Database, settings: SharedSettings, *, for
         await session.notify_others()
 
 
+async def read_note(db: Database, name: str) -> str | None:
+    row = await db.row("read_note", f"note {name}")
+    return None if row is None else bytes(row[0]).decode()
+
+
+async def swap_note(db: Database, name: str, before: str | None, after: str) -> bool:
+    if before is None:
+        return await db.run("add_note", f"note {name}", after.encode()) == 1
+    return await db.run("replace_note", f"note {name}", before.encode(), after.encode()) == 1
+
+
 async def set_control(db: Database, control: Control) -> None:
     values = (free_text(control.target), control.mode.value, free_text(control.by), control.at)
     async with db.writing() as session:

@@ -68,6 +68,11 @@ def mark_token_used(db: Database, id: str, now: datetime) -> None:
         db.connection.run("mark_token_used", {"id": id, "now": time_text(now)})
 
 
+def forget_tokens(db: Database, name: str, before: datetime) -> int:
+    with db.connection.writing():
+        return db.connection.run("forget_tokens", {"name": free_text(name), "before": time_text(before)})
+
+
 def use_once(db: Database, key: str, until: datetime, now: datetime) -> bool:
     with db.connection.writing():
         db.connection.run("delete_used_keys", {"now": time_text(now)})

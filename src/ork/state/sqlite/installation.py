@@ -32,6 +32,19 @@ def replace_shared_settings(db: Database, settings: SharedSettings, *, force: bo
         db.connection.run("forget_all_schedulers")
 
 
+def read_note(db: Database, name: str) -> str | None:
+    row = db.connection.row("read_note", {"name": f"note {name}"})
+    return None if row is None else bytes(row[0]).decode()
+
+
+def swap_note(db: Database, name: str, before: str | None, after: str) -> bool:
+    values = {"name": f"note {name}", "after": after.encode()}
+    with db.connection.writing():
+        if before is None:
+            return db.connection.run("add_note", values) == 1
+        return db.connection.run("replace_note", {**values, "before": before.encode()}) == 1
+
+
 def set_control(db: Database, control: Control) -> None:
     values = {
         "target": free_text(control.target),

@@ -25,6 +25,9 @@ WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
 -- name: mark_token_used
 UPDATE ork.tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2);
 
+-- name: forget_tokens
+DELETE FROM ork.tokens WHERE name = $1 AND expires_at < $2;
+
 -- name: delete_used_keys
 DELETE FROM ork.used_keys WHERE until <= $1;
 

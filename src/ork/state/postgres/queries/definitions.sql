@@ -95,3 +95,12 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: count_active_attempts
 SELECT count(*) FROM ork.attempts WHERE status IN ('dispatched', 'running');
+
+-- name: read_note
+SELECT value FROM ork.meta WHERE name = $1;
+
+-- name: add_note
+INSERT INTO ork.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING;
+
+-- name: replace_note
+UPDATE ork.meta SET value = $3 WHERE name = $1 AND value = $2;

@@ -25,6 +25,9 @@ WHERE id = :id AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :n
 -- name: mark_token_used
 UPDATE tokens SET last_used_at = :now WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :now);
 
+-- name: forget_tokens
+DELETE FROM tokens WHERE name = :name AND expires_at < :before;
+
 -- name: delete_used_keys
 DELETE FROM used_keys WHERE until <= :now;
 

@@ -89,3 +89,12 @@ SELECT EXISTS (
 
 -- name: delete_workflow
 DELETE FROM workflows WHERE name = :workflow;
+
+-- name: read_note
+SELECT value FROM meta WHERE name = :name;
+
+-- name: add_note
+INSERT INTO meta (name, value) VALUES (:name, :after) ON CONFLICT (name) DO NOTHING;
+
+-- name: replace_note
+UPDATE meta SET value = :after WHERE name = :name AND value = :before;

@@ -1,0 +1,50 @@
+"""The page of a sign-in that did not succeed. It has no script of its own; its texts are shown as text."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from starlette.responses import Response
+
+from ork.api.oidc.failures import SignInFailure
+from ork.api.oidc.flow import HOME, PATH
+
+_CODE = re.compile(r"`([^`]+)`")
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title} – Ork</title>
+{assets}</head>
+"""
+_ASSETS = """<link rel="icon" type="image/svg+xml" href="/ui/assets/{build}/icon.svg">
+<link rel="stylesheet" href="/ui/assets/{build}/app.css">
+<script src="/ui/assets/{build}/theme.js"></script>
+"""
+_BODY = """<body>
+<main class="alone"><section class="sign-in">
+<h1>{title}</h1>
+<p>{detail}</p>
+{hint}<p><a class="button primary" href="{again}">Try again</a> <a class="button" href="{home}">Sign in with a token</a></p>
+</section></main>
+</body>
+</html>
+"""
+
+
+def failure_page(failure: SignInFailure, build: str | None) -> Response:
+    """`build` names the files of the web UI; None without them."""
+    title = escape(failure.title)
+    again = f"{PATH}start" + ("?account=other" if failure.status == 403 else "")
+    hint = f'<p class="dim">{_marked(failure.hint)}</p>\n' if failure.hint else ""
+    head = _HEAD.format(title=title, assets=_ASSETS.format(build=escape(build)) if build else "")
+    body = _BODY.format(title=title, detail=_marked(failure.detail), hint=hint, again=again, home=HOME)
+    headers = {"Retry-After": "5"} if failure.status in (429, 503) else {}
+    return Response(head + body, failure.status, headers, "text/html; charset=utf-8")
+
+
+def _marked(text: str) -> str:
+    return _CODE.sub(r"<code>\1</code>", escape(text))
