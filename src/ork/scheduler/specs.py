@@ -226,6 +226,8 @@ def _argument(value: Value, scope: Scope) -> str:
     match bound:
         case {"value": str(text)}:
             return text
+        case {"value": _, "has_values": True}:
+            raise BindError(f"`{value}` is not JSON and cannot be an argument: write `{{ref: {value}, as: file}}`")
         case {"value": other}:
             return json.dumps(other)
         case {"missing": _}:
