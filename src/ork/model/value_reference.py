@@ -91,3 +91,34 @@ def without_places(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_places(member) for name, member in value.items()}
     return [without_places(item) for item in value] if isinstance(value, list) else value
+
+
+def in_words(description: dict[str, Any]) -> str:
+    """What a value is, for people: `a pandas.DataFrame of 3 rows`."""
+    if description.get("codec") == "parquet":
+        rows = "some rows of a" if "part" in description else "a"
+        count = f" of {description['rows']:,} rows" if "rows" in description else ""
+        return f"{rows} {description['type']}{count}"
+    if description.get("codec") == "folder":
+        return f"a file of {description['name']}" if "part" in description else f"a folder of {description['parts']:,} files"
+    if "name" in description:
+        return f"the file {description['name']}, {bytes_in_words(description['size'])}"
+    shape = f" {tuple(description['shape'])}" if "shape" in description else ""
+    return f"{description.get('type')}{shape}, {bytes_in_words(description.get('size', 0))}"
+
+
+def bytes_in_words(size: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:,.1f} {unit}"
+    return f"{size} bytes"
+
+
+def shortened(value: Any) -> Any:
+    """The JSON value with each reference replaced by what it is in words."""
+    found = description_in(value)
+    if found is not None:
+        return f"<{in_words(found)}>"
+    if isinstance(value, dict):
+        return {name: shortened(member) for name, member in value.items()}
+    return [shortened(item) for item in value] if isinstance(value, list) else value

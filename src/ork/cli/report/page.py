@@ -20,6 +20,7 @@ from ork.model.ids import AttemptKey
 from ork.model.prices import dollars
 from ork.model.secret import redacted_params
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
+from ork.model.value_reference import IN_TEXT, shortened
 from ork.status.cost import CostReport, notes, task_usd, total_line
 from ork.status.formatting import argument, between, count, duration, metrics_text
 from ork.status.run_view import RunView, is_group
@@ -177,7 +178,7 @@ def _result(task: Task) -> str:
         return headline(task.failure)
     match task.output:
         case InlineOutput(text):
-            return mask_text(text)
+            return mask_text(json.dumps(shortened(json.loads(text))) if IN_TEXT in text else text)
         case StoredOutput(_, size):
             return f"{size:,} bytes"
         case None:

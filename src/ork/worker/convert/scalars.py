@@ -62,7 +62,7 @@ def mismatch(value: Any, expected: str, path: str) -> ConversionError:
     from ork.objects.json_text import dumps
 
     if hasattr(value, "as_it_was"):
-        from ork.worker.data.decode import in_words
+        from ork.model.value_reference import in_words
 
         return ConversionError(f"{path}: expected {expected}, got {in_words(value.description)}")
     try:

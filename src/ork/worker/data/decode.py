@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ork.model.value_reference import in_words
 from ork.worker.convert.scalars import ConversionError, type_name
 from ork.worker.data import tables
 from ork.worker.data.media_types import NPY, PARQUET
@@ -101,14 +102,3 @@ class Incoming(StoredValue):
 
     def _mismatch(self, expected: str, path: str) -> ConversionError:
         return ConversionError(f"{path}: expected {expected}, got {in_words(self.description)}")
-
-
-def in_words(description: dict[str, Any]) -> str:
-    """What a value is, for messages: `a pandas.DataFrame of 3 rows`."""
-    if description["codec"] == "parquet":
-        rows = "some rows of a" if "part" in description else "a"
-        count = f" of {description['rows']:,} rows" if "rows" in description else ""
-        return f"{rows} {description['type']}{count}"
-    if description["codec"] == "folder" and "part" not in description:
-        return f"a folder of {description['parts']:,} files"
-    return f"{description['type']} ({description['media_type']}, {description['size']:,} bytes)"
