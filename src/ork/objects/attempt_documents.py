@@ -166,6 +166,10 @@ class AttemptDocuments(Protocol):
         """Delete all values of the attempt. It is not an error if there are none."""
         ...
 
+    def value_size(self, reference: str) -> int | None:
+        """The size of a value; None if there is none."""
+        ...
+
     def value_path(self, reference: str) -> str | None:
         """The file on this machine that has a whole value, only for reading; None if the store has no such files."""
         ...

@@ -115,6 +115,11 @@ class KeyedDocuments(_Verbs):
         for name in self.list_values(attempt):
             self.delete(layout.value_key(layout.stem(attempt), name))
 
+    def value_size(self, reference: str) -> int | None:
+        from ork.objects.value_parts import size_of_parts
+
+        return size_of_parts(self, reference)
+
     def value_path(self, reference: str) -> str | None:  # noqa: ARG002
         return None
 

@@ -150,6 +150,9 @@ class LocalObjects(KeyedDocuments):
         for name in self.list_values(attempt):
             _remove(self.path(layout.value_key(layout.stem(attempt), name)))
 
+    def value_size(self, reference: str) -> int | None:
+        return self.size(reference)
+
     def value_path(self, reference: str) -> str | None:
         return self.path(reference)
 

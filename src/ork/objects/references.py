@@ -31,6 +31,12 @@ def attempt_of_value(reference: str) -> str | None:
     return layout.attempt_of(reference) if layout.value_name(reference) is not None else None
 
 
+def task_of(reference: str) -> str:
+    """The name of the task whose value or output it is."""
+    parts = layout.parts_of(reference)
+    return "value" if parts is None else parts[1]
+
+
 def preview_reference(reference: str) -> str:
     """The reference of the preview of a value."""
     return reference + "-preview"

@@ -106,8 +106,7 @@ class PartSink:
 def read_parts(store: ObjectStore, key: str, start: int, size: int | None) -> bytes:
     """Bytes of a value; several parts are read at a time."""
     if size is None:
-        whole = size_of_parts(store, key)
-        size = max(0, whole - start)
+        size = max(0, (size_of_parts(store, key) or 0) - start)
     first, last = start // PART_BYTES, (start + size - 1) // PART_BYTES if size > 0 else -1
     wanted = []
     for number in range(first, last + 1):
@@ -127,11 +126,11 @@ def few_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="ork-value")
 
 
-def size_of_parts(store: ObjectStore, key: str) -> int:
-    """The size of the value; 0 if there is none."""
+def size_of_parts(store: ObjectStore, key: str) -> int | None:
+    """The size of the value; None if there is none."""
     parts = store.list(key)
     if not parts:
-        return 0
+        return None
     return int(parts[-1].rpartition("/")[2]) + (store.size(parts[-1]) or 0)
 
 

@@ -71,6 +71,11 @@ def preview_of_value(objects: AttemptDocuments, view: RunView, description: dict
     return mask_value(hidden_value(view.hidden, found)) if isinstance(found, dict) else None
 
 
+def described_by(preview: str) -> dict[str, Any]:
+    """As much of the description as `preview_of_value` needs, from the reference of a preview."""
+    return {"object": preview.removesuffix("-preview"), "has_preview": True}
+
+
 def _read(objects: AttemptDocuments, task: Task, most_bytes: int = READ_BYTES) -> tuple[bytes, int]:
     """The beginning of the output, and the size of the whole."""
     match task.output:

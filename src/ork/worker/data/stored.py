@@ -7,7 +7,7 @@ import os
 from ork.errors import ObjectsError
 from ork.objects.json_text import stored_json
 from ork.objects.layout import PART_BYTES
-from ork.objects.references import file_reference
+from ork.objects.references import file_reference, task_of
 from ork.worker.data.media_types import extension_of
 
 TYPE_CHECKING = False
@@ -157,7 +157,9 @@ class StoredValue:
         if self.description["codec"] == "folder" and "part" in self.description:
             return str(self._entry()["name"])
         name = os.path.basename(str(self.description.get("name") or ""))
-        return name if name and is_inside(name) else "value" + extension_of(self.description["media_type"])
+        if name and is_inside(name):
+            return name
+        return task_of(self.reference) + extension_of(self.description["media_type"])
 
     def media_type(self) -> str:
         if self.description["codec"] == "folder" and "part" in self.description:
