@@ -18,7 +18,7 @@ Bound: TypeAlias = dict[str, Any]
 """{"value": …}, {"object": key, "path": […]}, {"list": [Bound…]}, {"secret": name} or {"missing": True}.
 
 {"secret": variable, "json": True, "path": […]} for a sensitive param. {"value": …, "has_values": True} if an output has references to
-values that are not JSON in it (`ork.model.value_reference`)."""
+values that are not JSON in it (`ork.model.value_reference`). {"as_file": Bound, "name": …} if the task gets a file."""
 
 MISSING: Bound = {"missing": True}
 
@@ -53,7 +53,8 @@ class Scope:
             case Secret(name):
                 return {"secret": name}
             case Ref():
-                return self._follow(value)
+                bound = self._follow(value)
+                return {"as_file": bound, "name": _file_name(value)} if value.as_file else bound
             case _:
                 assert_never(value)
 
@@ -115,6 +116,12 @@ class Scope:
         if text not in self._parsed:
             self._parsed[text] = json.loads(text)
         return self._parsed[text]
+
+
+def _file_name(ref: Ref) -> str:
+    """The name of a file with the value, without its extension: `clean`, `clean-frames-0`, `item`."""
+    path = ref.path[1:2] + ref.path[3:] if ref.path[0] == "tasks" else ref.path
+    return "-".join("".join(c if c.isalnum() or c in "_." else "_" for c in str(step)) for step in path)[:100].strip(".")
 
 
 def _bound(value: Any, text: str) -> Bound:

@@ -112,6 +112,8 @@ def _look_up(
         raise
     if "value" in bound:
         return _Answer(bound["value"])
+    if "as_file" in bound:
+        raise BindError(f"{about}: a file has no value to look at, remove `as: file`")
     return _Answer(None, exists=False) if "missing" in bound else Question(key, about, bound)
 
 

@@ -150,15 +150,19 @@ def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
     from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
 
     inherited = dict(os.environ)
-    bindings = Bindings(objects, spec["output_limit"], inherited)
+    bindings = Bindings(objects, spec["output_limit"], inherited, spec)
     with TemporaryDirectory(prefix="ork-debug-") as scratch:
         try:
             env = task_environment(spec, inherited, bindings)
             env |= {"ORK_INPUT_FILE": scratch + "/input.json", "ORK_OUTPUT_FILE": scratch + "/output.json"}
             path = env.get("PATH", os.defpath)
             paths = spec["paths"]
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
-            add_import_paths(env, spec["argv"][0], paths)
+            bindings.folder = scratch + "/inputs"
+            words = bindings.words(spec["argv"])
+            if spec.get("from_file") is not None:
+                env["ORK_OUTPUT_DIR"] = scratch
+            argv = find_program(words, spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, words[0], paths)
             with open(env["ORK_INPUT_FILE"], "wb") as file:
                 file.write(input_text(spec, bindings))
         except (ProgramError, InputError, ObjectsError) as error:

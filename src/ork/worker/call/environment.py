@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 HIDDEN = "***"
-INPUTS = "inputs"  # the folder with copies of files
+INPUTS, OUTPUTS = "inputs", "outputs"  # folders with copies of files, and with the file that a program leaves as its output
 
 
 class InputError(Exception):
@@ -44,6 +44,7 @@ class Bindings:
         self._opened: dict[str, Any] = {}
         self._with_values: dict[str, bool] = {}  # objects, and whether they have references to values
         self._values: InputValues | None = None
+        self.folder: str | None = None  # for copies of files, instead of the usual one
 
     def value(self, bound: dict[str, Any]) -> Any:
         if "value" in bound:
@@ -55,6 +56,8 @@ class Bindings:
             if "json" not in bound:
                 return text
             return _follow(strict_json(text.encode(), max_size=self._limit), bound["path"])
+        if "as_file" in bound:
+            return self.values().file_with(self.value(bound["as_file"]), bound["name"])
         if "list" in bound:
             return [self.value(item) for item in bound["list"]]
         if "map" in bound:
@@ -83,7 +86,11 @@ class Bindings:
 
     def inputs_folder(self) -> str:
         """Where copies of files for the task are. Whoever supervises the task removes it."""
-        return self._objects.work_file(self._spec["attempt"], INPUTS)
+        return self.folder or self._objects.work_file(self._spec["attempt"], INPUTS)
+
+    def words(self, argv: list[Any]) -> list[str]:
+        """The arguments of a program; files are made for those that are files."""
+        return [word if isinstance(word, str) else str(self.value(word) or "") for word in argv]
 
     def json_bytes(self, bound: dict[str, Any]) -> bytes:
         """The value as JSON text. A whole object is passed on as stored, without decoding it."""
@@ -111,6 +118,12 @@ class Bindings:
             return self.environ[variable]
         except KeyError:
             raise InputError(f"the secret {variable} was not given to this worker") from None
+
+
+def needs_files(spec: dict[str, Any]) -> bool:
+    """Whether a program gets values as files."""
+    bounds = [*(spec["inputs"] or {}).values(), *spec["env"].values(), *spec["argv"]]
+    return any(isinstance(bound, dict) and "as_file" in bound for bound in bounds)
 
 
 def remove_inputs(objects: AttemptDocuments, attempt: str) -> None:

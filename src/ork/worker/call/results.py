@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 import time
 
-from ork.errors import ObjectsError
-from ork.model.value_reference import IN_TEXT, MARK
-from ork.objects.json_text import MAX_DEPTH, MAX_INT_DIGITS, dumps
+from ork.errors import DocumentError, ObjectsError
+from ork.model.value_reference import IN_TEXT, MARK, has_mark
+from ork.objects.json_text import MAX_DEPTH, MAX_INT_DIGITS, dumps, strict_json
 from ork.objects.references import output_reference
 
 TYPE_CHECKING = False
@@ -80,6 +80,16 @@ def result_text(value: Any, limit: int, values: StoresValues | None = None) -> s
         text = dumps(to_plain(value, "", values))
     if len(text) > limit:
         raise ResultError(f"returned {len(text)} bytes of JSON, more than the {limit} allowed")
+    return text
+
+
+def program_output(data: bytes, limit: int) -> str:
+    """The output of a program as compact JSON text. DocumentError if it is not valid JSON, or uses the key of references, which
+    only Ork writes."""
+    value = strict_json(data, max_size=limit)
+    text = dumps(value)
+    if IN_TEXT in text and has_mark(value):
+        raise DocumentError(f"it has the key {IN_TEXT}, with which Ork marks references: choose another")
     return text
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from ork.model.value_reference import description_in
+from ork.objects.json_text import dumps
+from ork.worker.call.environment import InputError
 from ork.worker.data.codecs import ProjectCodecs
 from ork.worker.data.decode import Incoming
 
@@ -29,6 +33,32 @@ class InputValues:
         if isinstance(value, dict):
             return {name: self.in_place(member) for name, member in value.items()}
         return [self.in_place(item) for item in value] if isinstance(value, list) else value
+
+    def file_with(self, value: Any, name: str) -> str | None:
+        """The path of a file or folder with a value of a spec: of a stored value its bytes, of any other its JSON."""
+        if value is None:
+            return None
+        found = description_in(value)
+        if found is None:
+            return self._written(f"{name}.json", dumps(value).encode())
+        stored = self.incoming(found)
+        if found["codec"] == "parquet" and "part" in found:
+            raise InputError(f"rows of the table {found['object']} are no file: pass the whole table, or a list of tables")
+        own = stored.file_name()
+        target = f"{self._folder}/{name}{own[own.rindex('.') :] if '.' in own.strip('.') else ''}"
+        if not os.path.exists(target):
+            stored.copy_all_to(target)
+        return target
+
+    def _written(self, name: str, data: bytes) -> str:
+        path = f"{self._folder}/{name}"
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise InputError(f"the file {name} for the task could not be written: {error.strerror}") from None
+        return path
 
     def incoming(self, description: dict[str, Any]) -> Incoming:
         made = Incoming(self._objects, description, self._folder)

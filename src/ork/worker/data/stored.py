@@ -53,13 +53,16 @@ class StoredValue:
 
     def copied(self) -> str:
         """The path of a copy that belongs to the task: a file, or a folder with all its files."""
+        return self.copy_all_to(self._place(self._own_folder(), self.file_name()))
+
+    def copy_all_to(self, target: str) -> str:
+        """Write the file, or the folder with all its files, to this path."""
         if not self.is_folder:
-            return self.copy_to(self._place(self._own_folder(), self.file_name()))
-        top = self._place(self._own_folder(), self.file_name())
-        os.makedirs(top, exist_ok=True)
+            return self.copy_to(target)
+        os.makedirs(target, exist_ok=True)
         for part in self.parts():
-            part.copy_to(os.path.join(top, part.file_name()))
-        return top
+            part.copy_to(os.path.join(target, part.file_name()))
+        return target
 
     def copy_to(self, target: str) -> str:
         """Write the bytes of a file to this path."""

@@ -13,9 +13,10 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.calls import DocumentCalls
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
-from ork.objects.json_text import dumps, strict_json
+from ork.objects.json_text import strict_json
 from ork.objects.portable import files_for
 from ork.worker.call.environment import Bindings, InputError, task_environment
+from ork.worker.call.results import program_output
 from ork.worker.supervise.command import input_text
 from ork.worker.supervise.process import log_tail
 
@@ -129,7 +130,7 @@ class StandIn:
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
         """Store the output. Returns its place for `finish`. DocumentError if it is not valid JSON."""
-        text = dumps(strict_json(data, max_size=spec["output_limit"]))
+        text = program_output(data, spec["output_limit"])
         if spec.get("output_type") is not None:
             from ork.worker.call.declared import wrong_output
 
