@@ -71,8 +71,7 @@ class DocumentAccess:
             if reference not in self._shared:
                 (data,) = await DocumentCalls(self._objects).call(self._objects.read_values, [reference], SPEC_LIMIT)
                 text = data if isinstance(data, bytes) and IN_TEXT.encode() in data else b"null"
-                found = await asyncio.to_thread(lambda text=text: frozenset(_objects_in(text)))
-                self._shared[reference] = found
+                self._shared[reference] = await asyncio.to_thread(_objects_in, text)
                 while len(self._shared) > SHARED_KEPT:
                     self._shared.popitem(last=False)
             if layout.value_root(key) in self._shared[reference]:
@@ -127,8 +126,8 @@ class DocumentAccess:
         return self._specs[attempt]
 
 
-def _objects_in(text: bytes) -> list[str]:
-    return [str(each.get("object")) for each in references_below(json.loads(text))]
+def _objects_in(text: bytes) -> frozenset[str]:
+    return frozenset(str(each.get("object")) for each in references_below(json.loads(text)))
 
 
 def _own_keys(attempt: str) -> set[str]:

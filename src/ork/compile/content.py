@@ -105,7 +105,9 @@ def _encode_value(value: Value) -> dict[str, Any]:
 def _decode_value(document: dict[str, Any]) -> Value:
     if "const" in document:
         return Const(document["const"])
-    return Ref(tuple(document["ref"]), document.get("as") == "file") if "ref" in document else Secret(document["secret"])
+    return (
+        Ref(tuple(document["ref"]), document.get("as") == "file") if "ref" in document else Secret(document["secret"])
+    )
 
 
 def _encode_pairs(pairs: tuple[tuple[str, Value], ...]) -> list[list[Any]]:

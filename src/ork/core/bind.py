@@ -121,7 +121,9 @@ class Scope:
 def _file_name(ref: Ref) -> str:
     """The name of a file with the value, without its extension: `clean`, `clean-frames-0`, `item`."""
     path = ref.path[1:2] + ref.path[3:] if ref.path[0] == "tasks" else ref.path
-    return "-".join("".join(c if c.isalnum() or c in "_." else "_" for c in str(step)) for step in path)[:100].strip(".")
+    return "-".join("".join(c if c.isalnum() or c in "_." else "_" for c in str(step)) for step in path)[:100].strip(
+        "."
+    )
 
 
 def _bound(value: Any, text: str) -> Bound:

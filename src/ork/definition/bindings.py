@@ -104,7 +104,9 @@ def pointed(kind: str, target: Node, reading: Reading) -> Ref | Secret | None:
 def _file_of(node: Node, reading: Reading) -> Ref | None:
     written = {key.value: child for key, child in node.pairs()}
     if not is_scalar(written["as"]) or written["as"].value != "file":
-        reading.refuse("ORK204", "`as` must be `file`", written["as"], hint="a value can be passed as it is, or as a file")
+        reading.refuse(
+            "ORK204", "`as` must be `file`", written["as"], hint="a value can be passed as it is, or as a file"
+        )
         return None
     found = read_path_text(written["ref"], reading)
     return None if found is None else Ref(found.path, as_file=True)

@@ -30,7 +30,15 @@ _VALUE = {
     "description": "A constant, {ref: path}, {ref: path, as: file}, {secret: name} or {const: value}.",
     "anyOf": [
         {"type": ["null", "boolean", "number", "string", "array"]},
-        {"type": "object", "properties": {"ref": {"type": "string"}, "as": {"const": "file"}, "secret": {"type": "string"}, "const": {}}},
+        {
+            "type": "object",
+            "properties": {
+                "ref": {"type": "string"},
+                "as": {"const": "file"},
+                "secret": {"type": "string"},
+                "const": {},
+            },
+        },
     ],
 }
 _PATH = {

@@ -100,7 +100,11 @@ def in_words(description: dict[str, Any]) -> str:
         count = f" of {description['rows']:,} rows" if "rows" in description else ""
         return f"{rows} {description['type']}{count}"
     if description.get("codec") == "folder":
-        return f"a file of {description['name']}" if "part" in description else f"a folder of {description['parts']:,} files"
+        return (
+            f"a file of {description['name']}"
+            if "part" in description
+            else f"a folder of {description['parts']:,} files"
+        )
     if "name" in description:
         return f"the file {description['name']}, {bytes_in_words(description['size'])}"
     shape = f" {tuple(description['shape'])}" if "shape" in description else ""
@@ -122,3 +126,9 @@ def shortened(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: shortened(member) for name, member in value.items()}
     return [shortened(item) for item in value] if isinstance(value, list) else value
+
+
+def is_json_file(path: str) -> bool:
+    """Whether a file that a task leaves as its output is read as JSON; any other is stored as it is."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".json") or "." not in name.strip(".")

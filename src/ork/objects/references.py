@@ -7,6 +7,7 @@ from ork.objects import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -77,12 +78,17 @@ def values_of(bound: dict[str, Any]) -> list[dict[str, Any]]:
     return [description for member in _below(bound) for description in values_of(member)]
 
 
-def bounds_in(spec: dict[str, Any]) -> list[dict[str, Any]]:
+def bounds_in(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All bindings of a spec."""
     named = (spec["inputs"] or {}, spec["upstream"], spec["env"])
     bounds = [bound for group in named for bound in group.values()]
     bounds += [spec.get(name) or {} for name in ("item", "config", "task_config")]
     return bounds + [word for word in spec.get("argv") or () if isinstance(word, dict)]
+
+
+def needs_files(spec: Mapping[str, Any]) -> bool:
+    """Whether a program gets values as files."""
+    return any("as_file" in bound for bound in bounds_in(spec))
 
 
 def _below(bound: dict[str, Any]) -> list[dict[str, Any]]:

@@ -55,9 +55,7 @@ class PartSink:
         if self._threads is None:
             self._threads = few_threads()
         write, start = self._documents.write_value, self._sent
-        self._waiting.append(
-            self._threads.submit(patiently, lambda: write(self._attempt, self._name, start, data))
-        )
+        self._waiting.append(self._threads.submit(patiently, lambda: write(self._attempt, self._name, start, data)))
         self._sent += len(data)
 
     def finish(self) -> tuple[int, str]:

@@ -6,11 +6,22 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from typing import Any, BinaryIO
+    from typing import Any, BinaryIO, Protocol
 
-    from ork.worker.data.stored import StoredValue
+    class StoredFile(Protocol):
+        """A value in the object store that is a file or a folder."""
+
+        description: dict[str, Any]
+
+        @property
+        def is_folder(self) -> bool: ...
+        def file_name(self) -> str: ...
+        def copied(self) -> str: ...
+        def opened(self) -> BinaryIO: ...
+        def parts(self) -> Iterable[StoredFile]: ...
+        def library_path(self) -> str: ...
 
 
 class File:
@@ -22,7 +33,7 @@ class File:
 
     def __init__(self, path: str | os.PathLike[str], *, name: str | None = None, media_type: str | None = None) -> None:
         self._path: str | None = os.fspath(path)
-        self._stored: StoredValue | None = None
+        self._stored: StoredFile | None = None
         self.name = name or os.path.basename(os.path.abspath(self._path))
         self.media_type = media_type
 
@@ -88,7 +99,7 @@ class Table:
         self.part_rows = part_rows
 
 
-def stored_file(stored: StoredValue) -> File:
+def stored_file(stored: StoredFile) -> File:
     """A file that is in the object store."""
     made = File.__new__(File)
     made._path, made._stored = None, stored
@@ -96,6 +107,6 @@ def stored_file(stored: StoredValue) -> File:
     return made
 
 
-def stored_in(file: File) -> StoredValue | None:
+def stored_in(file: File) -> StoredFile | None:
     """The stored value that the file came from, if it was neither copied nor changed."""
     return file._stored if file._path is None else None

@@ -13,8 +13,9 @@ from ork.errors import ObjectsError
 from ork.objects.documents import open_signed, token_hash
 from ork.objects.opening import open_objects
 from ork.worker.build.preparation import Preparation
-from ork.worker.call.environment import Bindings, InputError
+from ork.worker.call.environment import Bindings
 from ork.worker.call.loading import LoadError
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class _Function:
 
     def _call(self) -> int:
         from ork.worker.call.invoke import call, prepared
-        from ork.worker.call.results import ResultError, result_text
+        from ork.worker.call.results import result_text
+        from ork.worker.data.errors import ResultError
 
         function, arguments = prepared(self._objects, self._spec)
         shown = ", ".join(f"{name}={text}" for name, text in arguments.shown.items())

@@ -13,7 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from ork.worker.call.results import ResultError, result_text
+from ork.worker.call.results import result_text
+from ork.worker.data.errors import ResultError
 
 LIMIT = 1 << 20
 IDENTITY = "123e4567-e89b-12d3-a456-426614174000"

@@ -109,7 +109,6 @@ class _Kept:
                 raise HTTPException(429, "too many large documents at once", later)
             yield
 
-
     @contextmanager
     def room_for_answer(self, caller: Caller, size: int) -> Iterator[None]:
         """Reject a large answer that exceeds the number of concurrent large bodies."""
@@ -378,9 +377,7 @@ async def list_object_values(request: Request, attempt: AttemptName) -> Response
     return json_response({"names": list(await kept.call_aside(kept.objects.list_values, attempt))})
 
 
-@routes.add(
-    "DELETE", "/objects/values", Role.SCHEDULER, is_for_attempts=True, status_code=204, response_class=Response
-)
+@routes.add("DELETE", "/objects/values", Role.SCHEDULER, is_for_attempts=True, status_code=204, response_class=Response)
 async def delete_object_values(request: Request, attempt: AttemptName) -> Response:
     """Deletes the values of an attempt that are not JSON, which it does when it could not store all of them."""
     kept = _kept(api_of(request))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from itertools import islice
 
-from ork.worker.call.environment import HIDDEN, Bindings, InputError, is_missing, param_bound, param_bounds
+from ork.worker.call.environment import HIDDEN, Bindings, is_missing, param_bound, param_bounds
 from ork.worker.convert.scalars import JSON_TYPES, ConversionError
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

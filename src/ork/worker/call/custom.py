@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from ork.worker.call.arguments import Arguments, as_they_were
-from ork.worker.call.environment import Bindings, InputError
+from ork.worker.call.environment import Bindings
 from ork.worker.call.loading import LoadError, load_function
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

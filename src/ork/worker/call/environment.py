@@ -10,6 +10,7 @@ import os
 from ork.errors import ObjectsError
 from ork.model.value_reference import IN_TEXT, description_in, fact, has_mark
 from ork.objects.json_text import dumps, stored_json, strict_json
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 
 
 HIDDEN = "***"
-INPUTS, OUTPUTS = "inputs", "outputs"  # folders with copies of files, and with the file that a program leaves as its output
-
-
-class InputError(Exception):
-    """The reason why the task's input cannot be built, as a sentence."""
+INPUTS, OUTPUTS = (
+    "inputs",
+    "outputs",
+)  # folders with copies of files, and with the file that a program leaves as its output
 
 
 class Bindings:
@@ -84,6 +84,9 @@ class Bindings:
             self._values = InputValues(self._objects, self.inputs_folder(), self._spec.get("codecs"))
         return self._values
 
+    def use_values(self, values: InputValues) -> None:
+        self._values = values
+
     def inputs_folder(self) -> str:
         """Where copies of files for the task are. Whoever supervises the task removes it."""
         return self.folder or self._objects.work_file(self._spec["attempt"], INPUTS)
@@ -120,10 +123,10 @@ class Bindings:
             raise InputError(f"the secret {variable} was not given to this worker") from None
 
 
-def needs_files(spec: dict[str, Any]) -> bool:
-    """Whether a program gets values as files."""
-    bounds = [*(spec["inputs"] or {}).values(), *spec["env"].values(), *spec["argv"]]
-    return any(isinstance(bound, dict) and "as_file" in bound for bound in bounds)
+def may_have_files(spec: dict[str, Any]) -> bool:
+    """Whether a function may have made copies of files: its input has values that are not JSON, or is not known here."""
+    bounds = [*(spec["inputs"] or {}).values(), *spec["upstream"].values(), spec.get("item") or {}]
+    return any("value" not in bound or "has_values" in bound for bound in bounds)
 
 
 def remove_inputs(objects: AttemptDocuments, attempt: str) -> None:

@@ -10,11 +10,12 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.call.arguments import bind_arguments
-from ork.worker.call.environment import Bindings, InputError, param_bounds, remove_inputs, task_id
+from ork.worker.call.environment import Bindings, param_bounds, remove_inputs, task_id
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import LateValues, ResultError, result_text, storable, store_output
+from ork.worker.call.results import LateValues, result_text, storable, store_output
 from ork.worker.call.seen_imports import WORTH_MODULES, WORTH_SECONDS, seen_imports
 from ork.worker.call.surroundings import settle_in
+from ork.worker.data.errors import InputError, ResultError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from ork.errors import DocumentError, ObjectsError
 from ork.model.value_reference import IN_TEXT, MARK, has_mark
 from ork.objects.json_text import MAX_DEPTH, MAX_INT_DIGITS, dumps, strict_json
 from ork.objects.references import output_reference
+from ork.worker.data.errors import ResultError, place_of, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +43,6 @@ _WORTH_A_LOOK = 256
 _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy", "ork.sdk.files")  # whose values are stored
 
 
-class ResultError(Exception):
-    """What in the result cannot be stored, and where, as a sentence."""
-
-
 class LateValues:
     """Stores the values in the result of an attempt. What that needs is loaded when there may be one: most results are JSON."""
 
@@ -57,7 +54,11 @@ class LateValues:
     def reference_to(self, value: Any, path: str) -> dict[str, Any] | None:
         if self._writer is None:
             has_library = any(name in sys.modules for name in _LIBRARIES)
-            if not has_library and not self._spec.get("codecs") and not isinstance(value, (bytes, bytearray, memoryview)):
+            if (
+                not has_library
+                and not self._spec.get("codecs")
+                and not isinstance(value, (bytes, bytearray, memoryview))
+            ):
                 return None
             from ork.worker.data.encode import ValueWriter
 
@@ -186,7 +187,9 @@ def _members(items: Any, path: str, values: StoresValues | None) -> dict[str, An
         if name in plain:
             raise ResultError(f"returned the key {name!r} twice{place_of(path)}")
         if name == MARK:
-            raise ResultError(f"returned the key {name!r}{place_of(path)}: Ork marks references with it, choose another")
+            raise ResultError(
+                f"returned the key {name!r}{place_of(path)}: Ork marks references with it, choose another"
+            )
         plain[name] = to_plain(value, f"{path}\0.{name}", values)
     return plain
 
@@ -242,15 +245,6 @@ def _hint_for(name: str, value: Any) -> str:
     if name.endswith(".Series") and library in ("pandas", "polars"):
         return ": return series.tolist()" if library == "pandas" else ": return series.to_list()"
     return _HINTS.get(name, "")
-
-
-def type_name(value: Any) -> str:
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def place_of(path: str) -> str:
-    return f" at {path.replace(chr(0), '')}" if path else ""
 
 
 PATIENCE_SECONDS = 600.0

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection)
 _SETS = {set: set, frozenset: frozenset, abc.Set: frozenset, abc.MutableSet: set}
 _DICTS = (dict, abc.Mapping, abc.MutableMapping)
-_PLAIN: dict[Any, set[type]] = {kind: {kind} for kind in (str, int, float, bool, dict, list)}  # items that stay as they are
+_PLAIN: dict[Any, set[type]] = {
+    kind: {kind} for kind in (str, int, float, bool, dict, list)
+}  # items that stay as they are
 
 
 def resolve_annotation(annotation: Any, function: Callable[..., Any]) -> Any:

@@ -40,7 +40,9 @@ def encoded(value: Any) -> Encoded | None:
     if isinstance(value, (bytes, bytearray, memoryview)):
         from ork.worker.data.previews import of_bytes
 
-        return Encoded("bytes", "bytes", BYTES, lambda sink: sink.write(value), {}, lambda: of_bytes(bytes(value[:4096])))
+        return Encoded(
+            "bytes", "bytes", BYTES, lambda sink: sink.write(value), {}, lambda: of_bytes(bytes(value[:4096]))
+        )
     part_rows = tables.PART_ROWS
     sdk = sys.modules.get("ork.sdk.files")
     if sdk is not None and isinstance(value, sdk.Table):
@@ -57,7 +59,9 @@ def encoded(value: Any) -> Encoded | None:
 def _table(value: Any, library: str, part_rows: int) -> Encoded:
     from ork.worker.data.previews import of_table
 
-    kind = f"{library}.{type(value).__name__}" if type(value).__module__.partition(".")[0] == library else _base(library)
+    kind = (
+        f"{library}.{type(value).__name__}" if type(value).__module__.partition(".")[0] == library else _base(library)
+    )
     table = tables.prepared(value, library)
     return Encoded(
         "parquet",

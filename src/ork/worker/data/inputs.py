@@ -6,9 +6,9 @@ import os
 
 from ork.model.value_reference import description_in
 from ork.objects.json_text import dumps
-from ork.worker.call.environment import InputError
 from ork.worker.data.codecs import ProjectCodecs
 from ork.worker.data.decode import Incoming
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +42,8 @@ class InputValues:
         if found is None:
             return self._written(f"{name}.json", dumps(value).encode())
         stored = self.incoming(found)
-        if found["codec"] == "parquet" and "part" in found:
-            raise InputError(f"rows of the table {found['object']} are no file: pass the whole table, or a list of tables")
-        own = stored.file_name()
-        target = f"{self._folder}/{name}{own[own.rindex('.') :] if '.' in own.strip('.') else ''}"
+        refuse_rows(found)
+        target = f"{self._folder}/{name}{extension_of_name(stored.file_name())}"
         if not os.path.exists(target):
             stored.copy_all_to(target)
         return target
@@ -64,6 +62,19 @@ class InputValues:
         made = Incoming(self._objects, description, self._folder)
         made.codecs = self._codecs
         return made
+
+
+def refuse_rows(description: dict[str, Any]) -> None:
+    """InputError for a part of a table, which is no file."""
+    if description["codec"] == "parquet" and "part" in description:
+        table = description["object"]
+        raise InputError(f"rows of the table {table} are no file: pass the whole table, or a list of tables")
+
+
+def extension_of_name(name: str) -> str:
+    """`.parquet` of `a/b.parquet`; empty if there is none."""
+    name = name.rpartition("/")[2].lstrip(".")
+    return name[name.rindex(".") :] if "." in name else ""
 
 
 def as_they_were(value: Any, path: str = "") -> Any:

@@ -38,7 +38,11 @@ def of_table(table: Any, library: str) -> dict[str, Any]:
     whole = as_arrow(table)
     whole = whole.select(whole.column_names[:MOST_COLUMNS])
     step = max(1, whole.num_rows // SAMPLED_ROWS)
-    sample = whole.slice(0, min(whole.num_rows, SAMPLED_ROWS)) if step == 1 else whole.take([*range(0, whole.num_rows, step)])
+    sample = (
+        whole.slice(0, min(whole.num_rows, SAMPLED_ROWS))
+        if step == 1
+        else whole.take([*range(0, whole.num_rows, step)])
+    )
     first = whole.slice(0, FIRST_ROWS).to_pydict().values()
     rows = list(zip(*first, strict=True))
     columns = [column.to_pylist() for column in sample.columns]
@@ -61,7 +65,9 @@ def _without_missing(column: Any) -> list[Any]:
     return [None if is_missing else value for value, is_missing in zip(column.tolist(), missing.tolist(), strict=True)]
 
 
-def _table(names: list[str], types: list[str], sample: list[list[Any]], rows: Iterable[Iterable[Any]]) -> dict[str, Any]:
+def _table(
+    names: list[str], types: list[str], sample: list[list[Any]], rows: Iterable[Iterable[Any]]
+) -> dict[str, Any]:
     columns = []
     for name, kind, values in zip(names, types, sample, strict=True):
         column: dict[str, Any] = {"name": name, "type": kind, "nulls": sum(value is None for value in values)}

@@ -43,7 +43,7 @@ class StoredValue:
 
     def library_path(self) -> str:
         """A file with the value's bytes that a library may read, but must not change."""
-        reference, size = self._object()
+        reference, size = self.object_and_size()
         path = self._objects.value_path(reference)
         if path is None:
             return self._downloaded(reference, size, self._place("values", reference.rpartition("/")[2]))
@@ -66,7 +66,7 @@ class StoredValue:
 
     def copy_to(self, target: str) -> str:
         """Write the bytes of a file to this path."""
-        reference, size = self._object()
+        reference, size = self.object_and_size()
         os.makedirs(os.path.dirname(target), exist_ok=True)
         path = self._objects.value_path(reference)
         if path is None:
@@ -83,13 +83,13 @@ class StoredValue:
         return open(self.library_path(), "rb")
 
     def read(self) -> bytes:
-        reference, size = self._object()
+        reference, size = self.object_and_size()
         data = self._objects.read_value(reference, 0, size)
         if len(data) != size:
             raise ObjectsError(f"the value {reference} is no longer in the object store")
         return data
 
-    def _object(self) -> tuple[str, int]:
+    def object_and_size(self) -> tuple[str, int]:
         """The object that has the bytes, and its size."""
         if self.description["codec"] == "folder":
             if "part" not in self.description:
@@ -134,24 +134,30 @@ class StoredValue:
     def parts(self) -> list[StoredValue]:
         """The files of a folder."""
         count = len(self._listed())
-        found = [StoredValue(self._objects, {**self.description, "part": number}, self._folder) for number in range(count)]
+        found = [
+            StoredValue(self._objects, {**self.description, "part": number}, self._folder) for number in range(count)
+        ]
         for each in found:
             each._files = self._files
         return found
 
     def _listed(self) -> list[dict[str, Any]]:
-        if self._files is None:
+        files: list[dict[str, Any]] | None = self._files
+        if files is None:
             data = self._objects.read_value(self.reference)
             if not data:
                 raise ObjectsError(f"the value {self.reference} is no longer in the object store")
-            self._files = stored_json(data, max_size=_LIST_LIMIT)["files"]
-            for entry in self._files:
+            files = self._files = list(stored_json(data, max_size=_LIST_LIMIT)["files"])
+            for entry in files:
                 if not is_inside(entry["name"]):
-                    raise ObjectsError(f"the folder {self.reference} has a file {entry['name'][:100]!r}, which is outside of it")
-        return self._files
+                    raise ObjectsError(
+                        f"the folder {self.reference} has a file {entry['name'][:100]!r}, which is outside of it"
+                    )
+        return files
 
     def _entry(self) -> dict[str, Any]:
-        return self._listed()[self.description["part"]]
+        number: int = self.description["part"]
+        return self._listed()[number]
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
 

@@ -67,7 +67,10 @@ def as_arrow(value: Any) -> Any:
 def describe(value: Any, library: str, part_rows: int) -> dict[str, Any]:
     """Rows, columns with their types, and the number of parts."""
     if library == "pandas":
-        rows, found = len(value), [(str(name), str(kind)) for name, kind in zip(value.columns, value.dtypes, strict=True)]
+        rows, found = (
+            len(value),
+            [(str(name), str(kind)) for name, kind in zip(value.columns, value.dtypes, strict=True)],
+        )
     elif library == "polars":
         rows, found = value.height, [(name, str(kind)) for name, kind in value.schema.items()]
     else:

@@ -9,17 +9,10 @@ import time
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps
-from ork.worker.call.environment import (
-    INPUTS,
-    OUTPUTS,
-    Bindings,
-    InputError,
-    inherited,
-    needs_files,
-    remove_inputs,
-    task_environment,
-)
+from ork.objects.references import needs_files
+from ork.worker.call.environment import INPUTS, OUTPUTS, Bindings, inherited, remove_inputs, task_environment
 from ork.worker.call.results import program_output, store_output
+from ork.worker.data.errors import InputError
 from ork.worker.supervise import no_input
 from ork.worker.supervise.confinement import TaskUserError, confinement_of
 from ork.worker.supervise.log import LastLine, Stream
@@ -171,7 +164,7 @@ class CommandJob:
 
     def _ending_with_file(self, folder: str) -> Ending:
         """The ending of a program whose output is a file."""
-        from ork.worker.data.left_files import LeftFileError, store_left_file
+        from ork.worker.supervise.left_files import LeftFileError, store_left_file
 
         try:
             text = store_left_file(self._objects, self._spec, f"{folder}/{self._spec['from_file']}", self._exchange)

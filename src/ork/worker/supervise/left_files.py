@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 
 from ork.errors import DocumentError, ObjectsError
-from ork.worker.call.results import ResultError, program_output, result_text
+from ork.model.value_reference import is_json_file
+from ork.worker.call.environment import OUTPUTS
+from ork.worker.call.results import program_output, result_text
 from ork.worker.data.encode import ValueWriter
+from ork.worker.data.errors import ResultError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,19 +23,15 @@ class LeftFileError(Exception):
     """Why it cannot be the output, as a sentence."""
 
 
-def is_json_file(path: str) -> bool:
-    """Whether a file is read as JSON; any other is stored as it is."""
-    name = path.rpartition("/")[2]
-    return name.endswith(".json") or "." not in name.strip(".")
-
-
-def store_left_file(objects: AttemptDocuments, spec: dict[str, Any], path: str, exchange: Exchange | None = None) -> str:
+def store_left_file(
+    objects: AttemptDocuments, spec: dict[str, Any], path: str, exchange: Exchange | None = None
+) -> str:
     """The output as JSON text: the content of a JSON file, or a reference to the file, which is now stored."""
     name = spec["from_file"]
-    if not os.path.exists(path):
+    if not os.path.lexists(path):
         raise LeftFileError(f"it left no output: there is no file {name} in $ORK_OUTPUT_DIR")
     if exchange is not None:
-        exchange.take_back(path)
+        return _of_another_user(objects, spec, f"{OUTPUTS}/{name}", exchange)
     try:
         if is_json_file(name) and not os.path.isdir(path):
             return _json(path, spec["output_limit"])
@@ -43,6 +42,22 @@ def store_left_file(objects: AttemptDocuments, spec: dict[str, Any], path: str, 
     except (ResultError, DocumentError, ObjectsError, OSError) as error:
         raise LeftFileError(f"{name} cannot be used as output: {error}") from None
     return text or "null"
+
+
+def _of_another_user(objects: AttemptDocuments, spec: dict[str, Any], inner: str, exchange: Exchange) -> str:
+    """The same for a file that another user may change: it is opened once, without following links."""
+    from ork.sdk.files import File
+
+    name = spec["from_file"]
+    try:
+        with exchange.opened(inner) as file:
+            if is_json_file(name):
+                return program_output(file.read(spec["output_limit"] + 1), spec["output_limit"])
+            writer = ValueWriter(objects, spec["attempt"])
+            found = File(f"/proc/self/fd/{file.fileno()}", name=name.rpartition("/")[2])
+            return result_text(found, spec["output_limit"], writer) or "null"
+    except (ResultError, DocumentError, ObjectsError, OSError) as error:
+        raise LeftFileError(f"{name} cannot be used as output: {error}") from None
 
 
 def _json(path: str, limit: int) -> str:
