@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from ork.sdk.defer import Deferred, call_job, defer, http_job
     from ork.sdk.errors import TaskError
     from ork.sdk.executor import TaskExecutor
+    from ork.sdk.files import File, Table
     from ork.sdk.values import ref, secret
     from ork.sdk.workflow import Workflow
 
 __all__ = [
     "Context",
     "Deferred",
+    "File",
     "OrkError",
+    "Table",
     "TaskError",
     "TaskExecutor",
     "Workflow",
@@ -33,7 +36,9 @@ __version__ = "0.2.0.dev0"
 _HOMES = {
     "Context": "ork.sdk.context",
     "Deferred": "ork.sdk.defer",
+    "File": "ork.sdk.files",
     "OrkError": "ork.errors",
+    "Table": "ork.sdk.files",
     "TaskError": "ork.sdk.errors",
     "TaskExecutor": "ork.sdk.executor",
     "Workflow": "ork.sdk.workflow",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.keyed import STATUS_LIMIT, KeyedDocuments
+from ork.objects.layout import PART_BYTES
+from ork.objects.local import LocalObjects
 from ork.objects.memory import MemoryObjects
-from ork.objects.references import attempt_of_output, output_reference, shared_reference
+from ork.objects.references import attempt_of_output, output_reference, shared_reference, value_reference
 from tests.conformance.object_stores import Open
 
 ONE, TWO, OTHER = "run1/load/0/1", "run1/load/0/2", "run2/load.x/7/1"
@@ -373,3 +376,91 @@ def test_of_a_slow_store_many_operations_run_at_once() -> None:
     slow.put_first_statuses([(attempt, b"end") for attempt in attempts])
     assert list(slow.read_statuses(attempts)) == [b"end"] * 16
     assert list(slow.read_gates(attempts)) == [None] * 16
+
+
+# ── values that are not JSON ─────────────────────────────────────────────────────────────────────
+
+
+def stored_value(documents: AttemptDocuments, attempt: str, name: str, *parts: bytes) -> tuple[int, str]:
+    sink = documents.open_value(attempt, name)
+    for part in parts:
+        sink.write(memoryview(part))
+    return sink.finish()
+
+
+def test_a_value_is_written_in_pieces_and_read_in_ranges(opened: Open) -> None:
+    """More than one part, in pieces that end elsewhere than parts do."""
+    piece = os.urandom(1 << 20) * 7
+    data = piece * 3
+    size, digest = stored_value(opened(), ONE, "0", piece, piece, piece)
+    assert (size, digest) == (len(data), sha256(data).hexdigest())
+    reader, reference = opened(), value_reference(ONE, "0")
+    assert reader.has_value(reference)
+    assert sha256(reader.read_value(reference)).hexdigest() == digest
+    edge = PART_BYTES - 5
+    assert reader.read_value(reference, edge, 11) == data[edge : edge + 11]
+    assert reader.read_value(reference, len(data) - 3, 100) == data[-3:]
+    assert reader.read_value(reference, len(data) + 3, 5) == b""
+
+
+def test_values_of_an_attempt_are_listed_and_deleted_alone(opened: Open) -> None:
+    documents = opened()
+    for attempt, name in ((ONE, "0"), (ONE, "0-preview"), (ONE, "0-12"), (TWO, "0"), (OTHER, "3")):
+        stored_value(documents, attempt, name, name.encode())
+    documents.put_output(ONE, b"[]")
+    assert list(opened().list_values(ONE)) == ["0", "0-12", "0-preview"]
+    opened().delete_values(ONE)
+    opened().delete_values(ONE)
+    reader = opened()
+    assert (list(reader.list_values(ONE)), reader.has_value(value_reference(ONE, "0"))) == ([], False)
+    assert reader.read_value(value_reference(TWO, "0")) == b"0"
+    assert reader.read_value(value_reference(OTHER, "3")) == b"3"
+    assert reader.read_value(output_reference(ONE)) == b"[]"
+    reader.delete_runs(["run1", "run2"])
+    assert not reader.has_value(value_reference(TWO, "0"))
+
+
+def test_a_value_may_be_empty_and_is_not_there_before_it_is_written(documents: AttemptDocuments) -> None:
+    assert not documents.has_value(value_reference(ONE, "0"))
+    assert documents.read_value(value_reference(ONE, "0")) == b""
+    assert stored_value(documents, ONE, "0") == (0, sha256(b"").hexdigest())
+    assert documents.has_value(value_reference(ONE, "0"))
+
+
+def test_parts_can_be_written_for_another_and_again(documents: AttemptDocuments) -> None:
+    first, rest = b"a" * PART_BYTES, b"end"
+    for start, data in ((PART_BYTES, rest), (0, first), (0, first), (PART_BYTES, rest)):
+        documents.write_value(ONE, "1", start, data)
+    assert sha256(documents.read_value(value_reference(ONE, "1"))).digest() == sha256(first + rest).digest()
+
+
+def test_what_was_abandoned_can_be_written_again(documents: AttemptDocuments) -> None:
+    sink = documents.open_value(ONE, "0")
+    sink.write(b"half")
+    sink.abandon()
+    assert stored_value(documents, ONE, "0", b"whole") == (5, sha256(b"whole").hexdigest())
+    assert documents.read_value(value_reference(ONE, "0")) == b"whole"
+
+
+@pytest.mark.parametrize("name", ["", "a", "0/1", "../0", "0-x", "0-1-2", "1" * 30])
+def test_a_value_has_a_number_for_a_name(documents: AttemptDocuments, name: str) -> None:
+    with pytest.raises(ObjectsError):
+        documents.open_value(ONE, name).write(b"x")
+    with pytest.raises(ObjectsError):
+        documents.write_value(ONE, name, 0, b"x")
+
+
+def test_a_folder_keeps_equal_values_once(tmp_path: Path) -> None:
+    objects = LocalObjects(str(tmp_path / "objects"))
+    data = os.urandom(1 << 17)
+    for attempt in (ONE, TWO, OTHER):
+        stored_value(objects, attempt, "0", data)
+    paths = [Path(str(objects.value_path(value_reference(attempt, "0")))) for attempt in (ONE, TWO, OTHER)]
+    assert len({path.stat().st_ino for path in paths}) == 1
+    assert objects.list("") == sorted(value_reference(attempt, "0") for attempt in (ONE, TWO, OTHER))
+    stored_value(objects, TWO, "0", b"another")  # written again: the others stay as they are
+    assert [path.read_bytes() == data for path in paths] == [True, False, True]
+    objects.delete_runs(["run1"])
+    assert paths[2].stat().st_nlink == 2, "the name by its content is kept while somebody uses it"
+    objects.delete_runs(["run2"])
+    assert not [file for file in (tmp_path / "objects").rglob("*") if file.is_file()]

@@ -257,3 +257,39 @@ def test_a_project_that_the_user_cannot_read_is_said_by_the_failure_and_by_docto
     assert said.count("Permission denied (tasks run as the user `nobody`, who must be able to read it)") == 2
     checked = ork_cli("doctor", cwd=yard.folder)
     assert (checked.returncode, f"nobody cannot read {yard.folder}" in checked.stdout) == (1, True), checked.stdout
+
+
+VALUES = """
+import os
+from pathlib import Path
+import ork
+
+def make():
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"made-{os.getpid()}"
+    folder.mkdir()
+    (folder / "a.txt").write_text("inside")
+    return {"raw": bytes(range(256)) * 500, "folder": ork.File(folder), "many": ["x" * 100] * 10_000}
+
+def take(make, count: ork.File):
+    (file,) = make["folder"].files()
+    return [len(make["raw"]), file.path.read_text(), count.read_bytes().decode().strip()]
+"""
+
+
+@pytest.mark.parametrize("isolation", ["fork", "shared"])
+def test_values_that_are_not_json_go_in_and_come_out(yard: Yard, isolation: str) -> None:
+    """Also those in an output that is too large for a status. A link in place of the output is not followed."""
+    yard.run(
+        "  make: {file: tasks.py, function: make}\n"
+        "  count:\n    command: [sh, -c, 'wc -c < \"$0\" > $ORK_OUTPUT_DIR/n.txt', {ref: make.raw, as: file}]\n"
+        "    output: {from_file: n.txt}\n"
+        "  take: {file: tasks.py, function: take, depends_on: [make, count]}\n",
+        VALUES,
+        isolation=isolation,
+    )
+    assert yard.output("take") == [128_000, "inside", "128000"]
+    said = yard.run(
+        "  steal:\n    command: [sh, -c, 'ln -s /etc/shadow $ORK_OUTPUT_DIR/n.txt']\n    output: {from_file: n.txt}\n",
+        expected=1,
+    )
+    assert "n.txt cannot be used as output" in said

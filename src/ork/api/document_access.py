@@ -5,6 +5,8 @@ All other requests of an attempt are refused with the same message, whether the 
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +15,15 @@ from starlette.exceptions import HTTPException
 
 from ork.api.context import Caller
 from ork.errors import DocumentError
+from ork.model.value_reference import IN_TEXT, references_below
 from ork.objects import layout
 from ork.objects.calls import DocumentCalls
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed
 from ork.objects.keyed import KeyedDocuments
-from ork.objects.references import references_in
+from ork.objects.references import references_in, values_in
 
 SPECS_KEPT = 1024
+SHARED_KEPT = 64
 LOG_LIMIT = 1 << 30  # maximum size of one attempt's log in bytes
 STATUS_LIMIT = 2 * DOCUMENT_LIMIT
 OBJECT_LIMIT = 512 << 20  # maximum size in bytes of an object written by a scheduler
@@ -31,6 +35,7 @@ class DocumentAccess:
     def __init__(self, objects: KeyedDocuments) -> None:
         self._objects = objects
         self._specs: OrderedDict[str, tuple[frozenset[str], int]] = OrderedDict()
+        self._shared: OrderedDict[str, frozenset[str]] = OrderedDict()  # values that shared outputs refer to
 
     async def check_read(self, caller: Caller, keys: Sequence[str]) -> None:
         """Raise a refusal unless the caller may read all keys."""
@@ -42,6 +47,41 @@ class DocumentAccess:
             self._specs.pop(attempt, None)  # another scheduler may have written a new spec with other references
             if not others <= (await self._spec(caller, attempt))[0]:
                 raise _refusal()
+
+    async def check_read_value(self, caller: Caller, key: str) -> None:
+        """Raise a refusal unless the caller may read this value: one of its own, one that its spec names, or one of an attempt
+        whose output its spec names."""
+        attempt = caller.attempt
+        if attempt is None or layout.attempt_of(key) == attempt:
+            return
+        for is_second in (False, True):
+            if is_second:
+                self._specs.pop(attempt, None)
+            named = (await self._spec(caller, attempt))[0]
+            if layout.value_root(key) in named or layout.output_key(layout.stem_of(key)) in named:
+                return
+            if await self._is_shared(key, named):
+                return
+        raise _refusal()
+
+    async def _is_shared(self, key: str, named: frozenset[str]) -> bool:
+        """Whether an output that a scheduler has stored once for many attempts refers to the value."""
+        shared = [each for each in named if layout.attempt_of(each) is None]
+        for reference in shared:
+            if reference not in self._shared:
+                (data,) = await DocumentCalls(self._objects).call(self._objects.read_values, [reference], SPEC_LIMIT)
+                text = data if isinstance(data, bytes) and IN_TEXT.encode() in data else b"null"
+                self._shared[reference] = await asyncio.to_thread(_objects_in, text)
+                while len(self._shared) > SHARED_KEPT:
+                    self._shared.popitem(last=False)
+            if layout.value_root(key) in self._shared[reference]:
+                return True
+        return False
+
+    def check_own(self, caller: Caller, attempt: str) -> None:
+        """Raise a refusal unless this is the caller's attempt, or the caller a scheduler."""
+        if caller.attempt is not None and caller.attempt != attempt:
+            raise _refusal()
 
     async def most_to_write(self, caller: Caller, key: str, *, if_absent: bool) -> int:
         """The number of bytes that the caller may write to the key. Raises a refusal if the caller may not write it."""
@@ -79,10 +119,15 @@ class DocumentAccess:
                 spec: dict[str, Any] = open_signed(data, caller.digest or "", limit=SPEC_LIMIT)
             except DocumentError:
                 return frozenset(), 0
-            self._specs[attempt] = frozenset(references_in(spec)), int(spec["output_limit"])
+            values = [str(each.get("object")) for each in values_in(spec)]
+            self._specs[attempt] = frozenset([*references_in(spec), *values]), int(spec["output_limit"])
             while len(self._specs) > SPECS_KEPT:
                 self._specs.popitem(last=False)
         return self._specs[attempt]
+
+
+def _objects_in(text: bytes) -> frozenset[str]:
+    return frozenset(str(each.get("object")) for each in references_below(json.loads(text)))
 
 
 def _own_keys(attempt: str) -> set[str]:

@@ -602,6 +602,12 @@ class ObjectKeys(Response):
     keys: list[str]
 
 
+class ObjectNames(Response):
+    """The names of an attempt's values that are not JSON, sorted."""
+
+    names: list[str]
+
+
 @fields_from(access.Token, skip=("digest",))
 class Token(Response):
     pass

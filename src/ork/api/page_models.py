@@ -399,7 +399,8 @@ class OutputKey(Response):
 class OutputPreview(Response):
     """`size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely.
     A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`:
-    nothing is left out."""
+    nothing is left out. Of a value that is not JSON, `stored` is its description, and `preview` what its task's process
+    wrote about it."""
 
     kind: OutputKind
     size: int | None
@@ -410,6 +411,8 @@ class OutputPreview(Response):
     keys: list[OutputKey] | None
     text: str | None
     value: Any
+    stored: dict[str, Any] | None
+    preview: dict[str, Any] | None
 
 
 class LogLines(Response):

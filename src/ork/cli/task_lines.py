@@ -9,6 +9,7 @@ from itertools import islice
 from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline, whole_message
 from ork.cli.paint import NAME, REST, Line, Span, glyph, line, shorten, visible
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
+from ork.model.value_reference import IN_TEXT, shortened
 from ork.model.workflow import Approval
 from ork.status.attempt_text import earlier_attempts_text, failure_notes
 from ork.status.formatting import argument, between, count, duration, metrics_text, ran_in_text
@@ -233,9 +234,12 @@ def _output(task: Task) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Compact JSON with blanks after commas and colons, unless it is too long to be shown."""
-    if len(text) > SPACED_UP_TO:
+    """Compact JSON with blanks after commas and colons, unless it is too long to be shown; of values that are not JSON, what they
+    are."""
+    has_values = IN_TEXT in text
+    if len(text) > SPACED_UP_TO and not has_values:
         return text
     import json
 
-    return json.dumps(json.loads(text), ensure_ascii=False)
+    value = json.loads(text)
+    return json.dumps(shortened(value) if has_values else value, ensure_ascii=False)

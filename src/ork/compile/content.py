@@ -97,13 +97,17 @@ def _decode(document: dict[str, Any], fields: dict[str, _Field]) -> dict[str, An
 def _encode_value(value: Value) -> dict[str, Any]:
     if isinstance(value, Const):
         return {"const": value.value}
-    return {"ref": list(value.path)} if isinstance(value, Ref) else {"secret": value.name}
+    if isinstance(value, Secret):
+        return {"secret": value.name}
+    return {"ref": list(value.path), "as": "file"} if value.as_file else {"ref": list(value.path)}
 
 
 def _decode_value(document: dict[str, Any]) -> Value:
     if "const" in document:
         return Const(document["const"])
-    return Ref(tuple(document["ref"])) if "ref" in document else Secret(document["secret"])
+    return (
+        Ref(tuple(document["ref"]), document.get("as") == "file") if "ref" in document else Secret(document["secret"])
+    )
 
 
 def _encode_pairs(pairs: tuple[tuple[str, Value], ...]) -> list[list[Any]]:
@@ -127,7 +131,7 @@ def action_document(action: Action) -> dict[str, Any]:
 
 
 def _encode_action(action: Action) -> dict[str, Any]:
-    if isinstance(action, Command):
+    if isinstance(action, Command) and action.from_file is None:
         return {"command": _encode_values(action.argv)}
     kind = next(kind for kind, (made_of, _) in _ACTIONS.items() if isinstance(action, made_of))
     return {kind: _encode(action, _ACTIONS[kind][1])}
@@ -161,6 +165,7 @@ def _decode_count(document: Any) -> Any:
 
 
 _ACTIONS: dict[str, tuple[type[Any], dict[str, _Field]]] = {
+    "program": (Command, {"argv": _Field((), _encode_values, _decode_values), "from_file": _Field(None)}),
     "python": (PythonCall, {"file": _Field(None), "module": _Field(None), "function": _Field("main")}),
     "rust": (RustProgram, {"path": _Field(), "args": _Field((), _encode_values, _decode_values)}),
     "container": (

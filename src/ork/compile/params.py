@@ -12,6 +12,7 @@ from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.errors import UsageError
 from ork.model.secret import SHOWN, is_sealed
+from ork.model.value_reference import MARK, has_mark
 from ork.model.workflow import CompiledWorkflow, Param, ParamType
 
 if TYPE_CHECKING:
@@ -52,11 +53,16 @@ def parse_params(
 
 
 def check_params(
-    workflow: CompiledWorkflow, given: dict[str, Any], unreadable: Mapping[str, str] | None = None
+    workflow: CompiledWorkflow,
+    given: dict[str, Any],
+    unreadable: Mapping[str, str] | None = None,
+    *,
+    may_refer: bool = False,
 ) -> dict[str, Any]:
     """The params of a run with defaults. Raises UsageError naming all mistakes.
 
-    `unreadable` has the error of each param whose text could not be parsed.
+    `unreadable` has the error of each param whose text could not be parsed. `may_refer`: they come from a task, and may have
+    references to values that are not JSON.
     """
     declared = {param.name: param for param in workflow.params}
     types = dict(workflow.types)
@@ -75,6 +81,11 @@ def check_params(
         if is_sealed(given[name]):  # from an earlier run, or forged
             if not param.sensitive:
                 wrong.append(f"param {quoted(name)}: objects with `$sealed` are reserved for Ork")
+            values[name] = given[name]
+            continue
+        if has_mark(given[name]):
+            if not may_refer:
+                wrong.append(f"param {quoted(name)}: objects with `{MARK}` are reserved for Ork")
             values[name] = given[name]
             continue
         try:

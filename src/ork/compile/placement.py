@@ -18,6 +18,7 @@ from ork.model.cloud_run import Place, executor_name, size_problem
 from ork.model.infra import Where, WorkerConfig
 from ork.model.record import replaced
 from ork.model.secret import SecretOrigin, named_secrets, secret_reference
+from ork.model.value_reference import is_json_file
 from ork.model.workflow import (
     CloudRunJob,
     Command,
@@ -33,6 +34,7 @@ from ork.model.workflow import (
 if TYPE_CHECKING:
     from ork.definition.project import Project
 
+_FUNCTION_HINT = "use a Python function, a command in an image with a worker, or a worker config with `where: docker`"
 _MOVABLE = PythonCall | Command | Container | Custom | RustProgram
 _IMAGE_HINT = (
     "name an `image` in the worker config, which has the project's files in its working directory; or deploy the workflow "
@@ -130,6 +132,11 @@ class Placement:
         if not isinstance(action, Container):
             return None
         paths = [path for path in (action.to_file, action.from_file) if path is not None]
+        refs = [*action.argv, *(value for _, value in (*spec.inputs, *spec.env))]
+        if any(isinstance(value, Ref) and value.as_file for value in refs):
+            return "an image without a worker gets no files (`as: file`) on Cloud Run", _FUNCTION_HINT
+        if action.from_file is not None and not is_json_file(action.from_file):
+            return f"on Cloud Run the output {action.from_file} must be JSON", _FUNCTION_HINT
         for path in paths:
             if dirname(path) == "/":
                 return f"{path} must be in a folder: a bucket cannot be mounted at /", f"write /data{path}"

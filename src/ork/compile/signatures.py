@@ -243,6 +243,9 @@ class _Check:
         return _SourceValue(ref, found, f"{what} {verb} {render_type(found.type, 'gives')}", place, ref.task)
 
     def _follow(self, ref: Ref) -> Typed | Mismatch:
+        if ref.as_file:
+            found = self._follow(Ref(ref.path))
+            return found if isinstance(found, Mismatch) else Typed("str", {})
         match ref.path:
             case ("tasks", str(task), "output", *rest) if task in self._tasks.specs:
                 return type_at(self._tasks.output(task), rest)

@@ -18,7 +18,19 @@ _ALSO = {
     "int": ("float",),
     "date": ("str", "datetime"),
     "datetime": ("str",),
+    # Whether a file is a table is found when it runs. The bytes of a table or an array are those of its file.
+    "table": ("file", "bytes"),
+    "array": ("file", "bytes"),
+    "file": ("bytes", "table", "array"),
+    "bytes": ("file",),
 }
+_FACTS: dict[str, dict[str | int, TypeJson]] = {
+    "table": {"rows": "int", "columns": {"list": {"object": {"name": "str", "type": "str"}}}, "parts": "int"},
+    "array": {"shape": {"list": "int"}, "dtype": "str"},
+    "file": {"name": "str", "parts": "int"},
+    "bytes": {},
+}
+_FACTS_OF_ALL: dict[str | int, TypeJson] = {"size": "int", "sha256": "str", "media_type": "str", "type": "str"}
 
 
 class Typed(NamedTuple):
@@ -54,8 +66,9 @@ def type_at(source: Typed, path: Iterable[str | int]) -> Typed | Mismatch:
 
 
 def item_type(source: Typed) -> Typed | None:
-    """The item type of a list; None if it is no list."""
-    return _below(source, 0)
+    """The item type of a list, or of the parts of a table or a folder; None if it has no items."""
+    shape = _shape(source.type, source.names, "gives")
+    return source if shape in ("table", "file") else _below(source, 0)
 
 
 def _below(source: Typed, step: str | int) -> Typed | None:
@@ -64,7 +77,8 @@ def _below(source: Typed, step: str | int) -> Typed | None:
     if shape == "any":
         return ANY
     if isinstance(shape, str):
-        return None
+        fact = _FACTS_OF_ALL.get(step, _FACTS[shape].get(step)) if shape in _FACTS else None
+        return None if fact is None else Typed(fact, names)
     if "union" in shape:
         # None members are ignored: the others decide.
         found = [_below(Typed(member, names), step) for member in shape["union"] if member != "none"]

@@ -11,12 +11,14 @@ from ork.model.record import Record
 from ork.model.run import Run
 from ork.model.secret import PARAM_PREFIX, is_sealed
 from ork.model.task import InlineOutput, Output, StoredOutput
+from ork.model.value_reference import FACTS, IN_TEXT, description_in, fact, has_mark
 from ork.model.workflow import Const, Ref, Secret, Value
 
 Bound: TypeAlias = dict[str, Any]
 """{"value": …}, {"object": key, "path": […]}, {"list": [Bound…]}, {"secret": name} or {"missing": True}.
 
-{"secret": variable, "json": True, "path": […]} for a sensitive param."""
+{"secret": variable, "json": True, "path": […]} for a sensitive param. {"value": …, "has_values": True} if an output has references to
+values that are not JSON in it (`ork.model.value_reference`). {"as_file": Bound, "name": …} if the task gets a file."""
 
 MISSING: Bound = {"missing": True}
 
@@ -51,7 +53,8 @@ class Scope:
             case Secret(name):
                 return {"secret": name}
             case Ref():
-                return self._follow(value)
+                bound = self._follow(value)
+                return {"as_file": bound, "name": _file_name(value)} if value.as_file else bound
             case _:
                 assert_never(value)
 
@@ -59,7 +62,7 @@ class Scope:
         return self._bind_output(self._outputs.get(task))
 
     def item(self) -> Bound | None:
-        return None if self._item is None else {"value": self._parse(self._item)}
+        return None if self._item is None else _bound(self._parse(self._item), self._item)
 
     def _follow(self, ref: Ref) -> Bound:
         match ref.path:
@@ -68,9 +71,10 @@ class Scope:
             case ("params", str(name), *rest) if is_sealed(self._run.params.get(name)):
                 return sealed_param(name, rest)
             case ("params", *rest):
-                return {"value": walk(self._run.params, rest, ref)}
+                value = walk(self._run.params, rest, ref)
+                return {"value": value, "has_values": True} if has_mark(value) else {"value": value}
             case ("item", *rest) if self._item is not None:
-                return {"value": walk(self._parse(self._item), rest, ref)}
+                return _bound(walk(self._parse(self._item), rest, ref), self._item)
             case ("run", "id"):
                 return {"value": self._run.id}
             case ("run", "attempt"):
@@ -89,7 +93,7 @@ class Scope:
         bound = self._bind_output(output)
         if "object" in bound:
             return {"object": bound["object"], "path": [*bound["path"], *path]}
-        return {"value": walk(bound["value"], path, ref)} if "value" in bound else bound
+        return {**bound, "value": walk(bound["value"], path, ref)} if "value" in bound else bound
 
     def _bind_output(self, output: Output | Gathered | None) -> Bound:
         match output:
@@ -98,11 +102,13 @@ class Scope:
             case StoredOutput(key):
                 return {"object": key, "path": []}
             case InlineOutput(text):
-                return {"value": self._parse(text)}
+                return _bound(self._parse(text), text)
             case Gathered():
                 parts = [self._bind_output(part) for part in _rows(output)]
-                plain = all("value" in part or "missing" in part for part in parts)
-                return {"value": [part.get("value") for part in parts]} if plain else {"list": parts}
+                if not all("value" in part or "missing" in part for part in parts):
+                    return {"list": parts}
+                values = [part.get("value") for part in parts]
+                return {"value": values, "has_values": True} if _have_values(parts) else {"value": values}
             case _:
                 assert_never(output)
 
@@ -110,6 +116,23 @@ class Scope:
         if text not in self._parsed:
             self._parsed[text] = json.loads(text)
         return self._parsed[text]
+
+
+def _file_name(ref: Ref) -> str:
+    """The name of a file with the value, without its extension: `clean`, `clean-frames-0`, `item`."""
+    path = ref.path[1:2] + ref.path[3:] if ref.path[0] == "tasks" else ref.path
+    return "-".join("".join(c if c.isalnum() or c in "_." else "_" for c in str(step)) for step in path)[:100].strip(
+        "."
+    )
+
+
+def _bound(value: Any, text: str) -> Bound:
+    """A value from JSON text."""
+    return {"value": value, "has_values": True} if IN_TEXT in text else {"value": value}
+
+
+def _have_values(parts: Sequence[Bound]) -> bool:
+    return any("has_values" in part for part in parts)
 
 
 def _rows(gathered: Gathered) -> list[Output | Gathered | None]:
@@ -128,13 +151,17 @@ def sealed_param(name: str, path: Sequence[str | int] = ()) -> Bound:
 def walk(value: Any, path: Sequence[str | int], ref: object) -> Any:
     for part in path:
         try:
-            value = value[part]
+            reference = description_in(value)
+            value = value[part] if reference is None else fact(reference, part)
         except (KeyError, IndexError, TypeError):
             raise BindError(f"`{ref}`: there is no `{part}` in {_shape(value)}") from None
     return value
 
 
 def _shape(value: Any) -> str:
+    reference = description_in(value)
+    if reference is not None:
+        return f"a {reference.get('type')}, of which {', '.join(name for name in FACTS if name in reference)} are known"
     if isinstance(value, dict):
         names = ", ".join(sorted(map(str, value))[:6])
         return f"an object with {names or 'no fields'}"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ork.core.bind import BindError, Bound, Scope
 from ork.model.ids import TaskKey
 from ork.model.record import Record
+from ork.model.value_reference import description_in, parts_of
 from ork.model.workflow import Condition, Const, Op, TaskSpec, Value
 
 MAX_INSTANCES = 100_000
@@ -111,6 +112,8 @@ def _look_up(
         raise
     if "value" in bound:
         return _Answer(bound["value"])
+    if "as_file" in bound:
+        raise BindError(f"{about}: a file has no value to look at, remove `as: file`")
     return _Answer(None, exists=False) if "missing" in bound else Question(key, about, bound)
 
 
@@ -142,6 +145,12 @@ _ORDER = {
 
 
 def _list_of_items(value: Any) -> list[Any]:
+    reference = description_in(value)
+    if reference is not None:
+        try:
+            return parts_of(reference)
+        except ValueError as problem:
+            raise BindError(f"foreach needs a list, a table or a folder: {problem}") from None
     if not isinstance(value, list):
         raise BindError(f"foreach needs a list, got {json.dumps(value)[:60]}")
     return value

@@ -233,9 +233,14 @@ def _combined(
         message = f"task {quoted(key.value)} is a program: only Python functions can share a process"
         reading.refuse("ORK115", message, body.get("isolation") or key, hint="remove `isolation`")
         return None
-    if "command" in values:
-        return executor, values["command"]
-    return executor, Command((_script(values["file"]),))
+    output = values.get("output")
+    if output is not None and output.startswith("/"):
+        message = f"task {quoted(key.value)} has no `image`: {quoted(output)} would be a file in a container"
+        hint = "name the image to run, or write a path in $ORK_OUTPUT_DIR, such as result.parquet"
+        reading.refuse("ORK609", message, body.get("output") or key, hint=hint)
+        return None
+    argv = values["command"].argv if "command" in values else (_script(values["file"]),)
+    return executor, Command(argv, output)
 
 
 def _rust(executor: str, values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
@@ -259,4 +264,6 @@ def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
 
 def _is_for_container(values: dict[str, Any], body: Node) -> bool:
     """True if the task uses a key that is only valid for containers."""
-    return values.get("executor") == CONTAINER or any(body.is_written(name) for name in ("image", "input", "output"))
+    is_command = body.is_written("command") or str(values.get("file", "")).endswith(".sh")
+    names = ("image", "input") if is_command else ("image", "input", "output")
+    return values.get("executor") == CONTAINER or any(body.is_written(name) for name in names)

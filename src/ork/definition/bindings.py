@@ -14,6 +14,7 @@ from ork.model.workflow import Const, Ref, Secret, Value
 
 _SHOWN_JSON = 60
 _POINTERS = ("ref", "secret", "const")
+_AS_FILE = "ref as file"
 
 
 def read_value(node: Node, reading: Reading) -> Value | None:
@@ -80,7 +81,12 @@ def read_path_text(node: Node, reading: Reading) -> Ref | None:
 
 
 def pointer_of(node: Node) -> tuple[str, Node] | None:
-    if node.kind != Kind.MAP or len(node.value) != 2:
+    """The kind of a reference, secret or literal constant, and what it points at; of `{ref: …, as: file}`, the map itself."""
+    if node.kind != Kind.MAP:
+        return None
+    if len(node.value) == 4 and {node.value[0].value, node.value[2].value} == {"ref", "as"}:
+        return _AS_FILE, node
+    if len(node.value) != 2:
         return None
     key, target = node.value
     return (key.value, target) if key.value in _POINTERS else None
@@ -90,7 +96,20 @@ def pointed(kind: str, target: Node, reading: Reading) -> Ref | Secret | None:
     if kind == "secret":
         name = read_name(target, reading)
         return None if name is None else Secret(name)
+    if kind == _AS_FILE:
+        return _file_of(target, reading)
     return read_path_text(target, reading)
+
+
+def _file_of(node: Node, reading: Reading) -> Ref | None:
+    written = {key.value: child for key, child in node.pairs()}
+    if not is_scalar(written["as"]) or written["as"].value != "file":
+        reading.refuse(
+            "ORK204", "`as` must be `file`", written["as"], hint="a value can be passed as it is, or as a file"
+        )
+        return None
+    found = read_path_text(written["ref"], reading)
+    return None if found is None else Ref(found.path, as_file=True)
 
 
 def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const | None:

@@ -9,7 +9,7 @@ from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.quantities import read_resources
-from ork.definition.values import read_name, read_text
+from ork.definition.values import is_scalar, read_name, read_text
 from ork.model.workflow import Action, Command, Container, PythonCall
 
 CONTAINER = "container"
@@ -31,14 +31,23 @@ def read_image(node: Node, reading: Reading) -> str | None:
     return text
 
 
+def read_output_path(node: Node, reading: Reading) -> str | None:
+    """The path of a file that a task leaves: absolute in a container, relative for a program on this machine."""
+    if is_scalar(node) and not str(node.value).startswith("/"):
+        return _read_path(node, reading, str(node.value).split("/"))
+    return read_container_path(node, reading)
+
+
 def read_container_path(node: Node, reading: Reading) -> str | None:
     """The path of a file in a container: absolute and normalized."""
     text = read_text(node, reading)
-    if text is None:
-        return None
-    parts = text.split("/")[1:]
+    return None if text is None else _read_path(node, reading, text.split("/")[1:] if text.startswith("/") else [""])
+
+
+def _read_path(node: Node, reading: Reading, parts: list[str]) -> str | None:
+    text = str(node.value)
     is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in text and len(text) <= _MAX_PATH
-    if not text.startswith("/") or not is_plain:
+    if not is_plain:
         hint = "write the whole path, such as /data/input.json"
         reading.refuse("ORK609", f"{quoted(text)} cannot be a file in a container", node, hint=hint)
         return None
@@ -62,9 +71,10 @@ OUTPUT_TABLE = Table(
     (
         Key(
             "from_file",
-            read_container_path,
-            "The file in the container that is read as its output.",
-            {"type": "string", "pattern": "^/"},
+            read_output_path,
+            "The file that is its output: a path in the container, or in the folder $ORK_OUTPUT_DIR of a command. JSON becomes a "
+            "value; any other file is passed on as a file.",
+            {"type": "string"},
             required=True,
         ),
     ),
@@ -90,7 +100,7 @@ CONTAINER_KEYS = (
     Key(
         "output",
         _read_file_of(OUTPUT_TABLE),
-        "The output file of an image without a worker.",
+        "The output file of a command, or of an image without a worker.",
         {"$ref": "#/$defs/output"},
     ),
     Key(
@@ -123,6 +133,11 @@ def resolve_container(values: dict[str, Any], body: Node, key: Node, reading: Re
     if calls_python:
         return CONTAINER, PythonCall(values.get("file"), values.get("module"), values.get("function", "main"))
     command = values.get("command", Command(()))
+    if values.get("output") is not None and not values["output"].startswith("/"):
+        hint = "write the whole path, such as /out/result.parquet"
+        message = f"{quoted(values['output'])} cannot be a file in a container"
+        reading.refuse("ORK609", message, body.get("output") or key, hint=hint)
+        return None
     return CONTAINER, Container(command.argv, values.get("input"), values.get("output"))
 
 

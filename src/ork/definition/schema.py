@@ -29,10 +29,18 @@ from ork.model.ids import NAME_PATTERN
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NAME = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 _VALUE = {
-    "description": "A constant, {ref: path}, {secret: name} or {const: value}.",
+    "description": "A constant, {ref: path}, {ref: path, as: file}, {secret: name} or {const: value}.",
     "anyOf": [
         {"type": ["null", "boolean", "number", "string", "array"]},
-        {"type": "object", "properties": {"ref": {"type": "string"}, "secret": {"type": "string"}, "const": {}}},
+        {
+            "type": "object",
+            "properties": {
+                "ref": {"type": "string"},
+                "as": {"const": "file"},
+                "secret": {"type": "string"},
+                "const": {},
+            },
+        },
     ],
 }
 _PATH = {

@@ -27,11 +27,12 @@ from ork.sdk.errors import TaskError
 from ork.sdk.workflow import Workflow
 from ork.worker.call.arguments import Arguments, bind_arguments
 from ork.worker.call.custom import prepare_custom
-from ork.worker.call.environment import Bindings, InputError, task_environment, task_id
+from ork.worker.call.environment import Bindings, task_environment, task_id
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import ResultError, result_text
+from ork.worker.call.results import result_text
+from ork.worker.data.errors import InputError, ResultError
 from ork.worker.supervise.command import input_text
 from ork.worker.supervise.programs import ProgramError, find_program
 

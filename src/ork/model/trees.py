@@ -1,6 +1,6 @@
 """Config trees: JSON whose leaves may be references or secrets. A tree is JSON itself, so it can be stored and sent.
 
-A tree is one of {"const": json}, {"ref": [path]}, {"secret": name}, {"map": {name: tree}}, {"list": [tree]}.
+A tree is one of {"const": json}, {"ref": [path]} (with "as": "file" for a file), {"secret": name}, {"map": {name: tree}}, {"list": [tree]}.
 A subtree without references and secrets is a single constant.
 """
 
@@ -20,8 +20,8 @@ def leaf(value: Value) -> Tree:
     match value:
         case Const(constant):
             return {"const": constant}
-        case Ref(path):
-            return {"ref": list(path)}
+        case Ref(path, as_file):
+            return {"ref": list(path), "as": "file"} if as_file else {"ref": list(path)}
         case Secret(name):
             return {"secret": name}
 
@@ -57,7 +57,7 @@ def pointers(tree: Tree | None, path: TreePath = ()) -> Iterator[tuple[Ref | Sec
         return
     match tree:
         case {"ref": steps}:
-            yield Ref(tuple(steps)), path
+            yield Ref(tuple(steps), tree.get("as") == "file"), path
         case {"secret": name}:
             yield Secret(name), path
         case {"map": members}:
@@ -78,7 +78,7 @@ def bind_tree(tree: Tree | None, bind: Callable[[Value], dict[str, Any]]) -> dic
         case {"list": items}:
             return {"list": [bind_tree(item, bind) for item in items]}
         case {"ref": steps}:
-            return bind(Ref(tuple(steps)))
+            return bind(Ref(tuple(steps), tree.get("as") == "file"))
         case {"secret": name}:
             return bind(Secret(name))
         case _:

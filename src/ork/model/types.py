@@ -2,6 +2,7 @@
 
 A type is
     "str" "int" "float" "bool" "date" "datetime" "any" "none", or the name of a type defined elsewhere
+    "table" "array" "bytes" "file", of values that are not JSON; in JSON they are references
     {"list": T}                  {"dict": T}, whose keys are text
     {"union": [T, …]}            {"enum": [value, …]}
     {"object": {field: T, …}, "optional": [field, …], "closed": true}; the last two may be left out
@@ -13,6 +14,8 @@ The worker reads this file: nothing is imported that a plain interpreter has not
 
 from __future__ import annotations
 
+from ork.model.value_reference import description_in, kind_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     TypeJson: TypeAlias = str | dict[str, Any]
     Names: TypeAlias = Mapping[str, TypeJson]
 
-SCALARS = ("str", "int", "float", "bool", "date", "datetime", "any", "none")
+STORED = ("table", "array", "bytes", "file")
+SCALARS = ("str", "int", "float", "bool", "date", "datetime", "any", "none", *STORED)
 WHOLE_INPUT = ""  # among a task's input types: the one for all of its input
 _SHOWN_CHARACTERS = 60
 _NO_NAMES: dict[str, Any] = {}
@@ -86,8 +90,8 @@ def union_of(members: Iterable[TypeJson]) -> TypeJson:
 def resolved(kind: TypeJson, names: Names) -> TypeJson:
     """The type that a name refers to; "any" for an undefined name."""
     for _ in range(len(names) + 1):
-        if not isinstance(kind, str) or kind in SCALARS:
-            return kind
+        if not isinstance(kind, str) or (kind in SCALARS and not (kind in STORED and kind in names)):
+            return kind  # the four of STORED came later than the others: a type of that name is the user's
         kind = names.get(kind, "any")
     return "any"
 
@@ -186,7 +190,17 @@ _SCALAR_CHECKS: dict[str, Callable[[Any], bool]] = {
     "datetime": _is_time,
     "any": lambda value: True,  # noqa: ARG005
     "none": lambda value: value is None,
+    "table": lambda value: _stored_as(value) in ("table", "file", "any"),
+    "array": lambda value: _stored_as(value) in ("array", "file", "any"),
+    "bytes": lambda value: _stored_as(value) is not None,
+    "file": lambda value: _stored_as(value) is not None,
 }
+
+
+def _stored_as(value: Any) -> str | None:
+    """The type of the value that a reference stands for; None if it is no reference."""
+    found = description_in(value)
+    return None if found is None else kind_of(found)
 
 
 def render_type(kind: TypeJson, side: str = "takes") -> str:

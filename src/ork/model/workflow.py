@@ -105,6 +105,7 @@ class Ref(Record):
     """A path to a value known only when the task starts, e.g. ("tasks", "extract", "output", "rows", 0)."""
 
     path: tuple[str | int, ...]
+    as_file: bool = False  # the task gets the path of a file with the value
 
     @property
     def task(self) -> str | None:
@@ -136,9 +137,11 @@ class PythonCall(Record):
 
 
 class Command(Record):
-    """A program and its arguments. A bare program name is looked up in `script_dir`, then on PATH."""
+    """A program and its arguments. A bare program name is looked up in `script_dir`, then on PATH. `from_file`: the file in
+    $ORK_OUTPUT_DIR that it leaves as its output."""
 
     argv: tuple[Value, ...]
+    from_file: str | None = None
 
 
 class RustProgram(Record):

@@ -11,7 +11,7 @@ To implement a new store, write the verbs of `ork.objects.store.ObjectStore` and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ork.errors import ObjectsError
 
@@ -38,6 +38,23 @@ class LogSink(Protocol):
 
     def close(self) -> None:
         """Flush as far as possible, and close the descriptor."""
+        ...
+
+
+class ValueSink(Protocol):
+    """A value that is not JSON, open for writing by the attempt's only writer. Nobody may read it before `finish`, and nothing
+    refers to it before the attempt's status does: what a dead writer leaves is removed with its run."""
+
+    def write(self, data: Any) -> int:
+        """Append bytes (any buffer of bytes); a file object, so that libraries can write to it. ObjectsError: it cannot go on."""
+        ...
+
+    def finish(self) -> tuple[int, str]:
+        """Size and SHA-256 of the value, which is now stored. A store of files keeps equal values once."""
+        ...
+
+    def abandon(self) -> None:
+        """Remove what was written, as far as possible."""
         ...
 
 
@@ -129,6 +146,33 @@ class AttemptDocuments(Protocol):
         ...
 
     def has_value(self, reference: str) -> bool: ...
+
+    # ── values that are not JSON ─────────────────────────────────────────────────────────────────
+
+    def open_value(self, attempt: str, name: str) -> ValueSink:
+        """For the process that runs the attempt. `value_reference(attempt, name)` refers to it; `read_value` reads it."""
+        ...
+
+    def write_value(self, attempt: str, name: str, start: int, data: bytes) -> None:
+        """Write a part: `start` is a multiple of `layout.PART_BYTES`, and every part but the last has that size. For writers on
+        behalf of another process. Writing the same again changes nothing."""
+        ...
+
+    def list_values(self, attempt: str) -> Sequence[str]:
+        """The names of the attempt's values, sorted, also of those that were not finished."""
+        ...
+
+    def delete_values(self, attempt: str) -> None:
+        """Delete all values of the attempt. It is not an error if there are none."""
+        ...
+
+    def value_size(self, reference: str) -> int | None:
+        """The size of a value; None if there is none."""
+        ...
+
+    def value_path(self, reference: str) -> str | None:
+        """The file on this machine that has a whole value, only for reading; None if the store has no such files."""
+        ...
 
     # ── log ──────────────────────────────────────────────────────────────────────────────────────
 

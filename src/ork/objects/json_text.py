@@ -47,15 +47,28 @@ def strict_json(data: bytes, *, max_size: int, max_depth: int = MAX_DEPTH) -> An
     return value
 
 
+def stored_json(data: bytes, *, max_size: int) -> Any:
+    """The value of an output that Ork's encoder has written. Read without the checks of `strict_json` that take most of its
+    time (keys that occur twice, depth, large numbers): whoever can write there can run code as the reader anyway."""
+    if len(data) > max_size:
+        raise DocumentError(f"larger than {max_size} bytes")
+    try:
+        return _scan_whole(data.decode("utf-8"), _scan_own)
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"not valid UTF-8 at byte {error.start}") from None
+
+
 def own_json(data: bytes) -> Any:
     """The value of a text that Ork has written itself, and that nobody else can have changed: read as it is."""
     return _scan_own(data.decode(), 0)[0]
 
 
-def _scan_whole(text: str) -> Any:
-    start = len(text) - len(text.lstrip(_WHITESPACE))
+def _scan_whole(text: str, scan: _Scanner | None = None) -> Any:
+    start = 0
+    while text[start : start + 1] in ("", *_WHITESPACE) and start < len(text):
+        start += 1
     try:
-        value, end = _scan(text, start)
+        value, end = (scan or _scan)(text, start)
     except StopIteration as stop:
         raise DocumentError(f"not JSON at character {stop.value}") from None
     except RecursionError:
@@ -68,7 +81,7 @@ def _scan_whole(text: str) -> Any:
             raise DocumentError("not JSON") from None
         import json.decoder  # noqa: F401
 
-        return _scan_whole(text)
+        return _scan_whole(text, scan)
     if text[end:].strip(_WHITESPACE):
         raise DocumentError(f"not JSON: more text after the value, at character {end}")
     return value

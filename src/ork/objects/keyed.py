@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, TypeVar
 
-    from ork.objects.attempt_documents import Found, LogSink, Look
+    from ork.objects.attempt_documents import Found, LogSink, Look, ValueSink
     from ork.objects.store import ObjectStore as _Verbs
 
     T = TypeVar("T")
@@ -83,10 +83,45 @@ class KeyedDocuments(_Verbs):
         return self._get_many(references, limit)
 
     def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
-        return self.read(reference, start, size)
+        if layout.value_name(reference) is None:
+            return self.read(reference, start, size)
+        from ork.objects.value_parts import read_parts
+
+        return read_parts(self, reference, start, size)
 
     def has_value(self, reference: str) -> bool:
+        if layout.value_name(reference) is not None:
+            reference = layout.part_key(reference, 0)
         return self.size(reference) is not None
+
+    # ── values that are not JSON: objects whose names are the offsets of their first bytes ───────
+
+    def open_value(self, attempt: str, name: str) -> ValueSink:
+        from ork.objects.value_parts import PartSink
+
+        return PartSink(self, attempt, name)
+
+    def write_value(self, attempt: str, name: str, start: int, data: bytes) -> None:
+        if start % layout.PART_BYTES or len(data) > layout.PART_BYTES:
+            raise ObjectsError(f"a value is written in parts of {layout.PART_BYTES} bytes")
+        self.put(layout.part_key(layout.value_key(layout.stem(attempt), name), start), data)
+
+    def list_values(self, attempt: str) -> Sequence[str]:
+        prefix = layout.stem(attempt) + layout.VALUE
+        keys = [key.rpartition("/")[0] for key in self.list(layout.run_folder(layout.run_of(prefix)))]
+        return sorted({key[len(prefix) :] for key in keys if key.startswith(prefix)})
+
+    def delete_values(self, attempt: str) -> None:
+        for name in self.list_values(attempt):
+            self.delete(layout.value_key(layout.stem(attempt), name))
+
+    def value_size(self, reference: str) -> int | None:
+        from ork.objects.value_parts import size_of_parts
+
+        return size_of_parts(self, reference)
+
+    def value_path(self, reference: str) -> str | None:  # noqa: ARG002
+        return None
 
     # ── a log: objects whose names are the offsets of their first bytes ──────────────────────────
 

@@ -1,7 +1,8 @@
 """Where an attempt's documents are. Nothing else knows these keys.
 
 runs/<run>/<task>.<index or 0>.<attempt>.{spec,gate,status,end,output,stop}.json and `.log` beside them; `end` in buckets only. No folder for an
-attempt: making one costs more than all its documents.
+attempt: making one costs more than all its documents. `.value-<n>` are values that are not JSON: a file in a folder; elsewhere
+objects of PART_BYTES each below that key, whose names are the offsets of their first bytes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from ork.model.ids import AttemptKey
 
 RUNS = "runs"
+PART_BYTES = 16 << 20  # of a value; readers compute keys from it, so it can never change
+VALUES = "values"  # in a folder: a second name for each value, by its content
 TEMPORARY, OWN = ".tmp-", ".ork-"  # names of files that a store keeps for itself begin with one of these
 IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.opening`
+VALUE = ".value-"
 _DOCUMENTS = ("spec.json", "gate.json", "status.json")
 _FILES = (
     "output.json",
@@ -59,6 +63,9 @@ def attempt_of(key: str) -> str | None:
 
 def stem_of(key: str) -> str:
     """The attempt's, from the key of any of its documents."""
+    whole, found, name = key.rpartition(VALUE)
+    if found and is_value_name(name):
+        return whole
     for name in (*_DOCUMENTS, *_FILES):
         if key.endswith("." + name):
             return key[: -len(name) - 1]
@@ -112,6 +119,35 @@ def end_key(stem: str) -> str:
 
 def output_key(stem: str) -> str:
     return stem + ".output.json"
+
+
+def value_key(stem: str, name: str) -> str:
+    """Of a value that is not JSON. Names are digits, with hyphens between and words behind: `0`, `0-preview`, `0-12`."""
+    if not is_value_name(name):
+        raise ObjectsError(f"not the name of a value: {name[:100]!r}")
+    return stem + VALUE + name
+
+
+def is_value_name(name: str) -> bool:
+    first, _, rest = name.partition("-")
+    return first.isdecimal() and len(name) <= 20 and (rest == "preview" or not rest or rest.isdecimal())
+
+
+def value_name(key: str) -> str | None:
+    """The name of the value that has this key; None if it is the key of anything else."""
+    _, found, name = key.rpartition(VALUE)
+    return name if found and is_value_name(name) and parts_of(key) is not None else None
+
+
+def value_root(key: str) -> str:
+    """The key of the value that a preview or the file of a folder belongs to; of a value its own."""
+    whole, found, name = key.rpartition(VALUE)
+    return whole + found + name.partition("-")[0]
+
+
+def part_key(key: str, start: int) -> str:
+    """The key of a part of a value, in a store without files."""
+    return f"{key}/{start:015d}"
 
 
 def stop_key(stem: str) -> str:

@@ -14,7 +14,9 @@ from ork.objects.regular import NotRegularError, open_regular
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from ork.objects.value_file import FileValue
 
 _LEAST_ROOM = 1 << 14
 
@@ -114,6 +116,51 @@ class LocalObjects(KeyedDocuments):
                 continue  # another process deletes as well: start again with the rest
             except OSError as error:
                 raise explained(error, "delete", prefix) from error
+
+    # ── values that are not JSON: a file each ────────────────────────────────────────────────────
+
+    def open_value(self, attempt: str, name: str) -> FileValue:
+        from ork.objects.value_file import FileValue
+
+        key = layout.value_key(layout.stem(attempt), name)
+        return FileValue(self.root, self.path(key), key, is_durable=self._is_durable)
+
+    def write_value(self, attempt: str, name: str, start: int, data: bytes) -> None:
+        from ork.objects.value_file import write_part
+
+        key = layout.value_key(layout.stem(attempt), name)
+        write_part(self.path(key), key, start, data, is_durable=self._is_durable)
+
+    def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
+        return self.read(reference, start, size)
+
+    def has_value(self, reference: str) -> bool:
+        return self.size(reference) is not None
+
+    def list_values(self, attempt: str) -> builtins.list[str]:
+        folder, _, start = self.path(layout.stem(attempt) + layout.VALUE).rpartition("/")
+        try:
+            return sorted(name[len(start) :] for name in os.listdir(folder) if name.startswith(start))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise explained(error, "list", f"the values of {attempt}") from error
+
+    def delete_values(self, attempt: str) -> None:
+        for name in self.list_values(attempt):
+            _remove(self.path(layout.value_key(layout.stem(attempt), name)))
+
+    def value_size(self, reference: str) -> int | None:
+        return self.size(reference)
+
+    def value_path(self, reference: str) -> str | None:
+        return self.path(reference)
+
+    def delete_runs(self, runs: Iterable[str]) -> None:
+        from ork.objects.value_file import forget_unused
+
+        super().delete_runs(runs)
+        forget_unused(self.root)
 
     # ── files that are written to as they are ────────────────────────────────────────────────────
 

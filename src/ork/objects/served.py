@@ -16,7 +16,7 @@ from ork.errors import DocumentError, ObjectsError, ObjectsRefusedError, UsageEr
 from ork.objects.documents import objects_proof
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.keyed import KeyedDocuments
-from ork.objects.layout import attempt_of, checked_key, stem
+from ork.objects.layout import PART_BYTES, attempt_of, checked_key, stem, value_key, value_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +106,46 @@ class ServedObjects(KeyedDocuments):
 
     def delete(self, prefix: str) -> None:
         self._ask("DELETE", "", {"prefix": checked_key(prefix)})
+
+    # ── values that are not JSON, which the server's store may keep as files ─────────────────────
+
+    def write_value(self, attempt: str, name: str, start: int, data: bytes) -> None:
+        value_key(stem(attempt), name)
+        if start % PART_BYTES or len(data) > PART_BYTES:
+            raise ObjectsError(f"a value is written in parts of {PART_BYTES} bytes")
+        self._ask("PUT", attempt, {"attempt": attempt, "name": name, "start": str(start)}, data, path="/value")
+
+    def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
+        if value_name(reference) is None:
+            return self.read(reference, start, size)
+        parts: builtins.list[bytes] = []
+        taken = 0
+        while size is None or taken < size:
+            most = PART_BYTES if size is None else min(PART_BYTES, size - taken)
+            query = {"key": reference, "start": str(start + taken), "size": str(most)}
+            part = self._ask("GET", self._of(reference), query, path="/value") or b""
+            parts.append(part)
+            taken += len(part)
+            if len(part) < most:
+                break
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def has_value(self, reference: str) -> bool:
+        if value_name(reference) is None:
+            return self.size(reference) is not None
+        return self.value_size(reference) is not None
+
+    def value_size(self, reference: str) -> int | None:
+        size: int | None = _read(self._ask("GET", self._of(reference), {"key": reference}, path="/value/size"))["size"]
+        return size
+
+    def list_values(self, attempt: str) -> builtins.list[str]:
+        names: builtins.list[str] = _read(self._ask("GET", attempt, {"attempt": attempt}, path="/values"))["names"]
+        return names
+
+    def delete_values(self, attempt: str) -> None:
+        stem(attempt)
+        self._ask("DELETE", attempt, {"attempt": attempt}, path="/values")
 
     # ── logs, which the server's store may append to ─────────────────────────────────────────────
 

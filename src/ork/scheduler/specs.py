@@ -179,15 +179,17 @@ def _action_document(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
     match spec.action:
         case PythonCall(file, module, function):
             return {"kind": "python", "file": file, "module": module, "function": function}
-        case Command(argv):
-            return {"kind": "command", "argv": [_argument(value, scope) for value in argv]}
+        case Command(argv, from_file):
+            words = [_argument(value, scope) for value in argv]
+            return {"kind": "command", "argv": words, **({} if from_file is None else {"from_file": from_file})}
         case RustProgram(path, args):
             return {"kind": "rust", "path": path, "argv": [_argument(value, scope) for value in args]}
         case Container(argv, to_file, from_file):
             arguments = [_argument(value, scope) for value in argv]
             return {"kind": "container", "argv": arguments, "to_file": to_file, "from_file": from_file}
         case CloudRunJob(name, args):
-            return {"kind": "cloud_run_job", "job": name, "argv": [_argument(value, scope) for value in args]}
+            words = [_argument(value, scope, has_files=False) for value in args]
+            return {"kind": "cloud_run_job", "job": name, "argv": words}
         case Custom(target, config, task):
             kind = {"kind": "custom", "executor": spec.executor, "target": target}
             return {**kind, "config": _config(config, scope), "task_config": _config(task, scope)}
@@ -223,11 +225,18 @@ def _environment(spec: TaskSpec) -> dict[str, Any] | None:
             return {"requirements": list(environment.requirements)}
 
 
-def _argument(value: Value, scope: Scope) -> str:
+def _argument(value: Value, scope: Scope, *, has_files: bool = True) -> Any:
+    """A word of a command line; a binding where the worker has to make a file of it."""
     bound = scope.bind(value)
     match bound:
+        case {"as_file": _}:
+            if not has_files:
+                raise BindError(f"`{value}`: a job that exists gets no files, pass a value")
+            return bound
         case {"value": str(text)}:
             return text
+        case {"value": _, "has_values": True}:
+            raise BindError(f"`{value}` is not JSON and cannot be an argument: write `{{ref: {value}, as: file}}`")
         case {"value": other}:
             return json.dumps(other)
         case {"missing": _}:

@@ -25,10 +25,11 @@ from ork.model.task import (
     StoredOutput,
     read_metrics,
 )
+from ork.model.value_reference import IN_TEXT, references_below
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import DocumentCalls
-from ork.objects.references import output_reference
+from ork.objects.references import attempt_of_value, output_reference
 from ork.scheduler.watchlist import Watched
 from ork.telemetry import Telemetry, TelemetryEvent
 
@@ -161,6 +162,8 @@ def _usual_end(data: bytes, attempt: Attempt) -> Status | None:
     _, seq, at, started_at, finished_at, exit_code, output = found.groups()
     if output is not None and "\\" in output:
         output = json.loads(f'"{output}"')
+        if IN_TEXT in output:
+            return None  # decoded in full, which checks its references
     try:
         started, finished = datetime.fromisoformat(started_at), datetime.fromisoformat(finished_at)
         written = finished if at == finished_at else datetime.fromisoformat(at)
@@ -280,9 +283,19 @@ def _jobs(jobs: Any) -> str:
 
 
 def _output(doc: dict[str, Any], attempt: str) -> Output:
-    """The output. A stored output must belong to the attempt itself."""
+    """The output. A stored output, and every value that the output refers to, must belong to the attempt itself."""
     if "inline" in doc:
-        return InlineOutput(str(doc["inline"]))
+        text = str(doc["inline"])
+        if IN_TEXT in text:
+            _check_references(text, attempt)
+        return InlineOutput(text)
     if doc["object"] != output_reference(attempt):
         raise ValueError(f"output object {doc['object']!r}")
     return StoredOutput(doc["object"], int(doc["size"]))
+
+
+def _check_references(text: str, attempt: str) -> None:
+    """ValueError if the output refers to a value that the attempt has not written: its reader could not read that otherwise."""
+    for description in references_below(json.loads(text)):
+        if attempt_of_value(str(description.get("object"))) != attempt:
+            raise ValueError(f"a reference to {description.get('object')!r}")

@@ -154,7 +154,9 @@ class WorkflowExecutor(Executor):
         parent = await self._parent(attempt, name)
         try:
             given = await self._params(spec, parent, version.workflow)
-            params = await stored_params(self._store, version.workflow, check_params(version.workflow, given))
+            params = await stored_params(
+                self._store, version.workflow, check_params(version.workflow, given, may_refer=True)
+            )
         except OrkError as problem:
             raise CannotStartError(f"workflow `{name}`: {problem.message}") from None
         key = str(attempt.key)

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 _SIMPLE = (str, int, float, bool, type(None))
 
 
-def ref(path: str) -> dict[str, str]:
-    """A value known only when the task starts: `ref("tasks.extract.output.rows")`, `ref("params.day")`."""
-    return {"ref": path}
+def ref(path: str, *, as_file: bool = False) -> dict[str, str]:
+    """A value known only when the task starts: `ref("tasks.extract.output.rows")`, `ref("params.day")`. With `as_file`, the path of a
+    file with the value."""
+    return {"ref": path, "as": "file"} if as_file else {"ref": path}
 
 
 def secret(name: str) -> dict[str, str]:

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 from ork.errors import NotFoundError
 from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, StoredOutput, Task
+from ork.model.value_reference import description_in
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.references import preview_reference
 from ork.status.run_view import RunView, is_group
 from ork.status.secret_masking import hidden_value, mask_value
 
+PREVIEW_BYTES = 256 * 1024
 READ_BYTES = 256 * 1024
 """How much of a large output is read."""
 TEXT_SHOWN = 20_000
@@ -28,6 +31,7 @@ class OutputKind(StrEnum):
     NUMBERS = "numbers"  # a list of numbers
     TEXT = "text"
     OBJECT = "object"
+    STORED = "stored"  # a value that is not JSON: a table, an array, bytes, a file or a folder
     OTHER = "other"  # another list, a single number, a truth value or null
 
 
@@ -47,7 +51,29 @@ def preview_output(objects: AttemptDocuments, view: RunView, task: Task, most: i
     else:
         data, size = _read(objects, task)
         found = _beginning(data, len(data) == size, most)
-    return _shape(found._replace(value=mask_value(hidden_value(view.hidden, found.value))), size, most)
+    shape = _shape(found._replace(value=mask_value(hidden_value(view.hidden, found.value))), size, most)
+    reference = description_in(found.value)
+    if reference is not None:
+        shape |= {"stored": reference, "preview": preview_of_value(objects, view, reference), "size": reference["size"]}
+    return shape
+
+
+def preview_of_value(objects: AttemptDocuments, view: RunView, description: dict[str, Any]) -> dict[str, Any] | None:
+    """The preview that the worker wrote with a value (`ork.worker.data.previews`), masked; None if there is none. It is made by
+    the task's process: whoever shows it takes nothing in it for granted."""
+    if not description.get("has_preview"):
+        return None
+    data = objects.read_value(preview_reference(str(description["object"])), 0, PREVIEW_BYTES)
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return None
+    return mask_value(hidden_value(view.hidden, found)) if isinstance(found, dict) else None
+
+
+def described_by(preview: str) -> dict[str, Any]:
+    """As much of the description as `preview_of_value` needs, from the reference of a preview."""
+    return {"object": preview.removesuffix("-preview"), "has_preview": True}
 
 
 def _read(objects: AttemptDocuments, task: Task, most_bytes: int = READ_BYTES) -> tuple[bytes, int]:
@@ -160,6 +186,8 @@ def _shape(found: _Beginning, size: int | None, most: int) -> dict[str, Any]:
         "keys": _keys(value, most, found.cut) if kind is OutputKind.OBJECT else None,
         "text": value[:TEXT_SHOWN] if kind is OutputKind.TEXT else None,
         "value": value if kind is OutputKind.OTHER and not is_list else None,
+        "stored": None,
+        "preview": None,
     }
 
 
@@ -170,6 +198,8 @@ def _fits(value: list[Any] | dict[str, Any] | str, most: int) -> bool:
 def _kind(value: Any) -> OutputKind:
     if isinstance(value, str):
         return OutputKind.TEXT
+    if description_in(value) is not None:
+        return OutputKind.STORED
     if isinstance(value, dict):
         return OutputKind.OBJECT
     if isinstance(value, list) and value:

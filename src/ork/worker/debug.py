@@ -13,8 +13,9 @@ from ork.errors import ObjectsError
 from ork.objects.documents import open_signed, token_hash
 from ork.objects.opening import open_objects
 from ork.worker.build.preparation import Preparation
-from ork.worker.call.environment import Bindings, InputError
+from ork.worker.call.environment import Bindings
 from ork.worker.call.loading import LoadError
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class _Function:
 
     def _call(self) -> int:
         from ork.worker.call.invoke import call, prepared
-        from ork.worker.call.results import ResultError, result_text
+        from ork.worker.call.results import result_text
+        from ork.worker.data.errors import ResultError
 
         function, arguments = prepared(self._objects, self._spec)
         shown = ", ".join(f"{name}={text}" for name, text in arguments.shown.items())
@@ -150,15 +152,19 @@ def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
     from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
 
     inherited = dict(os.environ)
-    bindings = Bindings(objects, spec["output_limit"], inherited)
+    bindings = Bindings(objects, spec["output_limit"], inherited, spec)
     with TemporaryDirectory(prefix="ork-debug-") as scratch:
         try:
             env = task_environment(spec, inherited, bindings)
             env |= {"ORK_INPUT_FILE": scratch + "/input.json", "ORK_OUTPUT_FILE": scratch + "/output.json"}
             path = env.get("PATH", os.defpath)
             paths = spec["paths"]
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
-            add_import_paths(env, spec["argv"][0], paths)
+            bindings.folder = scratch + "/inputs"
+            words = bindings.words(spec["argv"])
+            if spec.get("from_file") is not None:
+                env["ORK_OUTPUT_DIR"] = scratch
+            argv = find_program(words, spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, words[0], paths)
             with open(env["ORK_INPUT_FILE"], "wb") as file:
                 file.write(input_text(spec, bindings))
         except (ProgramError, InputError, ObjectsError) as error:

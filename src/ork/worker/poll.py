@@ -14,8 +14,9 @@ from ork.worker.call.environment import Bindings
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import ResultError, result_text
+from ork.worker.call.results import result_text
 from ork.worker.call.surroundings import settle_in
+from ork.worker.data.errors import ResultError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import pytest
 import ork
 from ork.objects.local import LocalObjects
 from ork.worker.call.arguments import Arguments, bind_arguments
-from ork.worker.call.environment import Bindings, InputError
+from ork.worker.call.environment import Bindings
+from ork.worker.data.errors import InputError
 
 if TYPE_CHECKING:
     from somewhere import Thing  # type: ignore[import-not-found]

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.objects.local import LocalObjects
-from ork.worker.call.environment import Bindings, InputError, task_environment
+from ork.worker.call.environment import Bindings, task_environment
+from ork.worker.data.errors import InputError
 from ork.worker.supervise import no_input
 from ork.worker.supervise.command import CommandJob, input_text
 from ork.worker.supervise.log import LastLine

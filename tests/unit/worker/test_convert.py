@@ -144,7 +144,7 @@ def test_dataclasses_are_made_to_any_depth() -> None:
         ("blue", Colour, ": expected one of 'red', got \"blue\""),
         ("31.1.2026", date, ': expected a date such as 2026-01-31, got "31.1.2026"'),
         ("many", Decimal, ': expected a Decimal such as "1.25", got "many"'),
-        ("text", bytes, ': expected bytes, which JSON cannot carry: pass a path or text, got "text"'),
+        ("text", bytes, ': expected bytes, which JSON cannot carry: return bytes, or text, got "text"'),
         ({}, Plain, ": expected Plain, which cannot be made from JSON"),
         ({"title": 1}, Movie, ".title: expected text, got 1"),
         ({}, Movie, ": Movie lacks title"),

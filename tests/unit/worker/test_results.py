@@ -13,7 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from ork.worker.call.results import ResultError, result_text
+from ork.worker.call.results import result_text
+from ork.worker.data.errors import ResultError
 
 LIMIT = 1 << 20
 IDENTITY = "123e4567-e89b-12d3-a456-426614174000"
@@ -93,7 +94,7 @@ def itself() -> list[Any]:
     ("value", "message"),
     [
         ({"rows": [1, 2, 3, {4}]}, "returned set[…] at .rows[3]: cannot be stored as JSON: return a sorted list"),
-        (b"x", "returned bytes: cannot be stored as JSON: return text, or write a file and return its path"),
+        (b"x", "returned bytes: cannot be stored as JSON: return text"),
         ({"a": float("nan")}, "returned nan at .a: cannot be stored as JSON"),
         ([float("-inf")], "returned -inf at [0]: cannot be stored as JSON"),
         ((n for n in [1]), "returned generator: cannot be stored as JSON: return a list"),

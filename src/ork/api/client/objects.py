@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ork.errors import NotFoundError, OrkError, UsageError
-from ork.objects.references import attempt_of_output
+from ork.objects.layout import VALUE
+from ork.objects.references import attempt_of_output, attempt_of_value
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
@@ -60,6 +61,20 @@ class RemoteObjects:
             return self._server.call("GET", ("runs", run, "tasks", task, index, "output"), {}).content
         except NotFoundError:
             return None
+
+    def read_value(self, reference: str, start: int = 0, size: int | None = None) -> bytes:
+        """Part of a value; empty after its end or if there is none."""
+        attempt = attempt_of_value(reference)
+        if attempt is None:
+            return (self._output(reference) or b"")[start : None if size is None else start + size]
+        run, task, index, number = attempt.split("/")
+        name = reference[reference.rindex(VALUE) + len(VALUE) :]
+        path = ("runs", run, "tasks", task, index, "attempts", number, "values", name)
+        last = "" if size is None else start + size - 1
+        try:
+            return self._server.call("GET", path, {}, headers={"Range": f"bytes={start}-{last}"}).content
+        except (NotFoundError, UsageError):
+            return b""
 
     def __getattr__(self, verb: str) -> Any:
         raise UsageError("a server provides only logs and outputs", hint="run it without --server, next to the store")

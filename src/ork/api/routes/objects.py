@@ -30,7 +30,7 @@ from ork.objects.documents import installation_mark
 from ork.objects.identity import read_identity
 from ork.objects.json_text import strict_json
 from ork.objects.keyed import KeyedDocuments
-from ork.objects.layout import IDENTITY_KEY, checked_key
+from ork.objects.layout import IDENTITY_KEY, PART_BYTES, checked_key, value_name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,6 +66,7 @@ AttemptName = Annotated[
         pattern=rf"^[0-9a-z]{{1,40}}/{NAME_PATTERN}/[0-9]{{1,9}}/[0-9]{{1,6}}$", description="RUN/TASK/INDEX/ATTEMPT"
     ),
 ]
+ValueName = Annotated[str, Query(pattern="^[0-9]{1,9}(-[0-9]{1,9}|-preview)?$", description="N, N-FILE or N-preview.")]
 Start = Annotated[int, Query(ge=0, le=_LARGEST_NUMBER, description="The first byte.")]
 Size = Annotated[int | None, Query(ge=0, le=_LARGEST_NUMBER, description="Maximum number of bytes.")]
 
@@ -106,6 +107,17 @@ class _Kept:
             if not is_free:
                 later = {"Retry-After": str(RETRY_SECONDS)}
                 raise HTTPException(429, "too many large documents at once", later)
+            yield
+
+    @contextmanager
+    def room_for_answer(self, caller: Caller, size: int) -> Iterator[None]:
+        """Reject a large answer that exceeds the number of concurrent large bodies."""
+        if size <= LARGE:
+            yield
+            return
+        with self.bodies.held(caller.digest or caller.name) as is_free:
+            if not is_free:
+                raise HTTPException(429, "too many large documents at once", {"Retry-After": str(RETRY_SECONDS)})
             yield
 
 
@@ -312,6 +324,72 @@ def _given(body: bytes) -> list[tuple[str, bytes]]:
     if place != len(rest):
         raise UsageError(f"the sizes add up to {place:,} bytes, and {len(rest):,} follow")
     return objects
+
+
+# ── values that are not JSON ─────────────────────────────────────────────────────────────────────
+
+
+@routes.add(
+    "GET", "/objects/value", Role.SCHEDULER, is_for_attempts=True, responses={200: _FOUND[200]}, response_class=Response
+)
+async def read_object_value(request: Request, key: Key, start: Start = 0, size: Size = None) -> Response:
+    """Returns part of a value that is not JSON, at most 16 MiB."""
+    kept, caller = _kept(api_of(request)), caller_of(request)
+    await kept.access.check_read_value(caller, _value(key))
+    most = PART_BYTES if size is None else min(size, PART_BYTES)
+    with kept.room_for_answer(caller, most):
+        return Response(await kept.call_aside(kept.objects.read_value, key, start, most), media_type=_BYTES)
+
+
+@routes.add("GET", "/objects/value/size", Role.SCHEDULER, is_for_attempts=True, response_model=models.ObjectSize)
+async def get_object_value_size(request: Request, key: Key) -> Response:
+    """Returns the size of a value in bytes; null if there is none."""
+    kept = _kept(api_of(request))
+    await kept.access.check_read_value(caller_of(request), _value(key))
+    return json_response({"size": await kept.call(kept.objects.value_size, key)})
+
+
+@routes.add(
+    "PUT",
+    "/objects/value",
+    Role.SCHEDULER,
+    is_for_attempts=True,
+    body_limit=PART_BYTES,
+    status_code=204,
+    response_class=Response,
+    openapi_extra=_MAYBE_EMPTY_BODY,
+)
+async def write_object_value(request: Request, attempt: AttemptName, name: ValueName, start: Start = 0) -> Response:
+    """Writes a part of a value that is not JSON. Repeating the same write changes nothing."""
+    kept, caller = _kept(api_of(request)), caller_of(request)
+    kept.access.check_own(caller, attempt)
+    with kept.room_for(request, caller, PART_BYTES):
+        data = await _body(request, PART_BYTES)
+        await kept.call_aside(kept.objects.write_value, attempt, name, start, data)
+    return Response(status_code=204)
+
+
+@routes.add("GET", "/objects/values", Role.SCHEDULER, is_for_attempts=True, response_model=models.ObjectNames)
+async def list_object_values(request: Request, attempt: AttemptName) -> Response:
+    """Returns the names of an attempt's values that are not JSON."""
+    kept = _kept(api_of(request))
+    kept.access.check_own(caller_of(request), attempt)
+    return json_response({"names": list(await kept.call_aside(kept.objects.list_values, attempt))})
+
+
+@routes.add("DELETE", "/objects/values", Role.SCHEDULER, is_for_attempts=True, status_code=204, response_class=Response)
+async def delete_object_values(request: Request, attempt: AttemptName) -> Response:
+    """Deletes the values of an attempt that are not JSON, which it does when it could not store all of them."""
+    kept = _kept(api_of(request))
+    kept.access.check_own(caller_of(request), attempt)
+    await kept.call_aside(kept.objects.delete_values, attempt)
+    return Response(status_code=204)
+
+
+def _value(key: str) -> str:
+    if value_name(_checked(key)) is None:
+        raise UsageError(f"not the key of a value: {key[:200]!r}")
+    return key
 
 
 # ── logs ─────────────────────────────────────────────────────────────────────────────────────────

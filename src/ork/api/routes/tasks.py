@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
-from fastapi import Header, Query, Request
+from fastapi import Header, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from ork.api import page_models
@@ -20,11 +20,13 @@ from ork.api.routing import Routes
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.objects.references import value_reference
 from ork.state.records import TaskFilter
 from ork.status.ids import resolve_run
 from ork.status.outputs import check_has_output, output_parts
-from ork.status.previews import preview_output
+from ork.status.previews import described_by, preview_of_value, preview_output
 from ork.status.run_view import is_group, open_task, open_view, version_of
+from ork.status.values import value_bytes
 
 routes = Routes("runs")
 
@@ -42,6 +44,9 @@ _OUTPUT = {
         "model": Any | page_models.OutputPreview,
     }
 }
+BYTES = "application/octet-stream"
+_BYTES = {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
+_VALUE = {200: {"description": "The bytes.", **_BYTES}, 206: {"description": "The requested range.", **_BYTES}}
 Preview = Annotated[
     int | None, Query(ge=1, le=1000, description="Only a preview, with at most this number of rows or keys.")
 ]
@@ -110,6 +115,50 @@ async def get_output(
     api = api_of(request)
     found = await resolve_run(api.store, run)
     return await _output(api, found, await task_key(api, found, name, index), preview)
+
+
+@routes.add(
+    "GET",
+    "/runs/{run}/tasks/{name}/{index}/attempts/{number}/values/{value}",
+    Role.VIEWER,
+    responses=_VALUE,
+    response_class=Response,
+)
+async def get_value(
+    request: Request,
+    run: RunText,
+    name: TaskName,
+    index: TaskIndex,
+    number: AttemptNumber,
+    value: Annotated[str, Path(pattern="^[0-9]{1,9}(-[0-9]{1,9}|-preview)?$", description="N, N-FILE or N-preview.")],
+    wanted: Annotated[str | None, Header(alias="Range", max_length=100, description="bytes=FIRST-LAST")] = None,
+) -> Response:
+    """Returns the bytes of a value that is not JSON, unchanged, or a range of them. They are untrusted: save them, or show them
+    in a sandbox. A preview is JSON, with secrets masked."""
+    api = api_of(request)
+    found = await resolve_run(api.store, run)
+    key = AttemptKey(found, await task_key(api, found, name, index), number)
+    reference = value_reference(str(key), value)
+    if value.endswith("-preview"):
+        view, _ = await open_task(api.store, found, key.task)
+        preview = await asyncio.to_thread(preview_of_value, api.objects, view, described_by(reference))
+        if preview is None:
+            raise NotFoundError(f"`{key.task}` has no preview {value}")
+        return json_response(preview)
+    size = await asyncio.to_thread(api.objects.value_size, reference)
+    if size is None:
+        raise NotFoundError(f"`{key.task}` has no value {value}", hint="its run may have been pruned")
+    span = requested_range(wanted, size)
+    headers = {"Accept-Ranges": "bytes", "Content-Disposition": "attachment"}
+    if isinstance(span, NotSatisfiable):
+        return problem(416, UsageError.code, f"it has {size:,} bytes", None, {"Content-Range": f"bytes */{size}"})
+    status, whole = (200, ByteRange(0, size)) if span is None else (206, span)
+    headers["Content-Length"] = str(whole.end - whole.start)
+    if status == 206:
+        headers["Content-Range"] = f"bytes {whole.start}-{whole.end - 1}/{size}"
+    parts = value_bytes(api.objects, reference, whole.start, whole.end)
+    first = await asyncio.to_thread(next, parts, b"")
+    return StreamingResponse(_in_a_thread(first, parts), status, headers, BYTES)
 
 
 async def _output(api: Api, run: RunId, key: TaskKey, preview: int | None) -> Response:

@@ -147,7 +147,7 @@ CODES = by_code(
         "ORK609",
         "invalid image, or no container",
         "`image` is a name for `docker pull`. `input` and `output` name files in the container by their absolute path.",
-        "report: {command: report, output: {from_file: result.json}}",
+        "report: {command: report, output: {from_file: /out/result.json}}",
         "report: {image: registry/report:1, output: {from_file: /out/result.json}}",
     ),
     CodeExplanation(

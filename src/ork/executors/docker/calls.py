@@ -22,6 +22,7 @@ from ork.outbound.clients import async_client, reason, transport_to
 ANSWER_SECONDS = 60.0
 MAX_RESPONSE_BYTES = 64 << 20
 
+Body: TypeAlias = bytes | AsyncIterator[bytes] | None
 Query: TypeAlias = Mapping[str, str | None] | None
 
 
@@ -92,13 +93,14 @@ class EngineCalls:
         method: str,
         target: str,
         query: Query = None,
-        body: bytes | None = None,
+        body: Body = None,
         *,
         headers: Mapping[str, str] | None = None,
         fine: tuple[int, ...] = (),
+        seconds: float = ANSWER_SECONDS,
     ) -> None:
-        answering = self.answer(method, target, query, body, headers=headers, fine=fine)
-        async with _in_time(ANSWER_SECONDS), await answering as answer:
+        answering = self.answer(method, target, query, body, headers=headers, fine=fine, seconds=seconds)
+        async with _in_time(seconds), await answering as answer:
             await answer.read(MAX_RESPONSE_BYTES)
 
     async def answer(
@@ -106,7 +108,7 @@ class EngineCalls:
         method: str,
         target: str,
         query: Query = None,
-        body: bytes | None = None,
+        body: Body = None,
         *,
         headers: Mapping[str, str] | None = None,
         fine: tuple[int, ...] = (),
@@ -124,7 +126,7 @@ class EngineCalls:
                 )
 
     async def _send(
-        self, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+        self, method: str, target: str, headers: Mapping[str, str] | None = None, body: Body = None
     ) -> EngineResponse:
         """EngineUnreachableError: nothing was sent. AnswerLostError: the engine may have carried it out."""
         address = self._address

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ork.errors import AnswerLostError, EngineError
 from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
-from ork.executors.docker.calls import MAX_RESPONSE_BYTES, EngineCalls, EngineResponse, parsed
+from ork.executors.docker.calls import ANSWER_SECONDS, MAX_RESPONSE_BYTES, EngineCalls, EngineResponse, parsed
 from ork.executors.docker.frames import unframed
 from ork.executors.docker.names import read_image_name
 
@@ -23,6 +23,9 @@ BYTE_EXACT_LOG: dict[str, Any] = {
 
 _LONGEST_LINE = 1 << 20
 _PULL_SECONDS = 600.0  # until the engine's first response
+
+
+SLOWEST_BYTES_PER_SECOND = 1 << 20
 
 
 class CreatedContainer(NamedTuple):
@@ -142,6 +145,21 @@ class Engine:
         headers = {"Content-Type": "application/x-tar"}
         query = {"path": folder, "noOverwriteDirNonDir": "1"}
         await self._calls.done("PUT", f"/containers/{quote(container)}/archive", query, archive, headers=headers)
+
+    async def put_large_archive(self, container: str, folder: str, archive: AsyncIterator[bytes], size: int) -> None:
+        """The same for an archive of about this size that is made while it is sent."""
+        headers = {"Content-Type": "application/x-tar"}
+        query = {"path": folder, "noOverwriteDirNonDir": "1"}
+        target, seconds = f"/containers/{quote(container)}/archive", ANSWER_SECONDS + size / SLOWEST_BYTES_PER_SECOND
+        await self._calls.done("PUT", target, query, archive, headers=headers, seconds=seconds)
+
+    async def read_archive(self, container: str, path: str) -> AsyncIterator[bytes]:
+        """The path as an archive in pieces, also after the container ended; nothing if it does not exist."""
+        target = f"/containers/{quote(container)}/archive"
+        async with await self._calls.answer("GET", target, {"path": path}, fine=(404,)) as answer:
+            if answer.status != 404:
+                async for part in answer.parts():
+                    yield part
 
     async def get_archive(self, container: str, path: str, limit: int) -> bytes | None:
         """The path as an archive, also after the container ended; None if it does not exist."""

@@ -27,17 +27,17 @@ class OutputError(Exception):
 
 async def put_input(engine: Engine, container: str, path: str, data: bytes) -> None:
     """Write a file that any user can read, and create its parent folders."""
-    folder, missing = await _existing_folder(engine, container, dirname(path))
-    entries = [Entry(name, None, _FOLDER_FOR_ALL) for name in _chain(missing)]
+    folder, missing = await existing_folder(engine, container, dirname(path))
+    entries = [Entry(name, None, _FOLDER_FOR_ALL) for name in chain(missing)]
     await engine.put_archive(
-        container, folder, archive_of([*entries, Entry(_join(missing, basename(path)), data, _FOR_ALL)])
+        container, folder, archive_of([*entries, Entry(join(missing, basename(path)), data, _FOR_ALL)])
     )
 
 
 async def prepare_output(engine: Engine, container: str, path: str) -> None:
     """Create the folder of the output if it is missing, writable by any user."""
-    folder, missing = await _existing_folder(engine, container, dirname(path))
-    entries = [Entry(name, None, _OPEN_FOLDER) for name in _chain(missing)]
+    folder, missing = await existing_folder(engine, container, dirname(path))
+    entries = [Entry(name, None, _OPEN_FOLDER) for name in chain(missing)]
     if entries:
         await engine.put_archive(container, folder, archive_of(entries))
 
@@ -62,9 +62,9 @@ async def take_output(engine: Engine, container: str, path: str, limit: int) -> 
 
 async def put_worker(engine: Engine, container: str, objects: Mapping[str, bytes]) -> None:
     """Copy the worker and its documents into the container. The folders of documents are writable by any user."""
-    folder, missing = await _existing_folder(engine, container, WORKER_HOME)
+    folder, missing = await existing_folder(engine, container, WORKER_HOME)
     below = f"{missing}/" if missing else ""
-    folders = {folder for key in objects for folder in _chain(f"objects/{dirname(key)}")}
+    folders = {folder for key in objects for folder in chain(f"objects/{dirname(key)}")}
     entries = [Entry(missing, None, _FOLDER_FOR_ALL)] if missing else []
     entries += [Entry(below + folder, None, _OPEN_FOLDER) for folder in sorted(folders)]
     entries += [Entry(f"{below}objects/{key}", data, _FOR_ALL) for key, data in objects.items()]
@@ -96,7 +96,7 @@ def worker_files() -> dict[str, bytes]:
     return files
 
 
-async def _existing_folder(engine: Engine, container: str, folder: str) -> tuple[str, str]:
+async def existing_folder(engine: Engine, container: str, folder: str) -> tuple[str, str]:
     """The nearest existing parent folder, and the missing part of the path below it."""
     missing = ""
     while folder != "/":
@@ -105,16 +105,16 @@ async def _existing_folder(engine: Engine, container: str, folder: str) -> tuple
             if facts.kind not in ("folder", "link"):
                 raise DocumentError(f"{folder} in the image is a {facts.kind}, not a folder")
             break
-        missing = _join(basename(folder), missing)
+        missing = join(basename(folder), missing)
         folder = dirname(folder)
     return folder, missing
 
 
-def _chain(path: str) -> list[str]:
+def chain(path: str) -> list[str]:
     """The path's folders, outermost first: `a/b` gives `a` and `a/b`."""
     parts = [part for part in path.split("/") if part]
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
-def _join(above: str, below: str) -> str:
+def join(above: str, below: str) -> str:
     return f"{above}/{below}" if above and below else above or below

@@ -20,6 +20,7 @@ from ork.executors.docker.images import Image, Images
 from ork.executors.docker.making import LABEL, container_config, container_name, is_plain
 from ork.executors.docker.outcome import finish
 from ork.executors.docker.retrying import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, retrying, retrying_call
+from ork.executors.docker.values import bring_input_files, bring_worker_values
 
 ENGINE_SECONDS = 30.0  # an engine may be restarted; a longer outage is reported
 START_LOOKS = 20  # at a container whose start request got no response
@@ -78,7 +79,7 @@ class ContainerLaunch:
             image = await retrying(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
             log = await retrying(engine.log_config)
             config = container_config(
-                self._spec, image.id, await self._environment(), self._store, self._command(), log
+                self._spec, image.id, await self._environment(), self._store, await self._command(), log
             )
             made = await retrying(lambda: engine.create(self._name, config), seconds=ENGINE_SECONDS)
             if not made.is_new and not await self._is_ours(made.id):
@@ -102,15 +103,17 @@ class ContainerLaunch:
             return await self._documents.calls.call(self._documents.environment, self._spec, self._secrets)
         return {**self._secrets, "ORK_TOKEN": self._token or "", "ORK_ATTEMPT_ID": self._spec["attempt"]}
 
-    def _command(self) -> list[str] | None:
+    async def _command(self) -> list[str] | None:
         if is_plain(self._spec):
-            return self._spec["argv"] or None
+            return await self._documents.calls.call(self._documents.words, self._spec, self._secrets) or None
         return ["python3", "-S", "-E", BOOTSTRAP, f"file:{OBJECTS_FOLDER}", self._spec["attempt"]]
 
     async def _fill(self, container: str) -> None:
         spec = self._spec
         if not is_plain(spec):
-            await put_worker(self._engine, container, await self._documents.calls.call(self._documents.files, spec))
+            objects = await self._documents.calls.call(self._documents.files, spec)
+            await put_worker(self._engine, container, objects)
+            await bring_worker_values(self._engine, container, self._documents, spec, objects.values())
             return
         # The output first: a folder that it shares with the input must be writable by any user.
         if spec["from_file"]:
@@ -118,6 +121,7 @@ class ContainerLaunch:
         if spec["to_file"]:
             data = await self._documents.calls.call(self._documents.input, spec, self._secrets)
             await put_input(self._engine, container, spec["to_file"], data)
+        await bring_input_files(self._engine, container, self._documents)
 
     async def _started(self, container: str) -> dict[str, Any] | None:
         """Start the container after winning the gate. Only requests that never reached the engine are repeated."""

@@ -7,6 +7,7 @@ from posixpath import dirname
 from typing import Any
 
 from ork.errors import DocumentError
+from ork.objects.references import needs_files
 
 LABEL = "ork.attempt"
 STORE_LABEL = "ork.store"
@@ -61,6 +62,8 @@ def own_folders(spec: Mapping[str, Any]) -> list[str]:
     if not is_plain(spec):
         return [WORKER_HOME]
     folders = {dirname(path): path for path in (spec["to_file"], spec["from_file"]) if path}
+    if needs_files(spec):
+        folders["/input"] = "/input"
     if "/" in folders:
         raise DocumentError(f"the root is read-only: {folders['/']} must be in a folder")
     return sorted(folders)

@@ -14,6 +14,8 @@ from ork.executors.docker.engine import Engine
 from ork.executors.docker.files import OutputError, take_object, take_output
 from ork.executors.docker.making import is_plain
 from ork.executors.docker.retrying import retrying, retrying_call
+from ork.executors.docker.values import take_output_file, take_worker_values
+from ork.model.value_reference import is_json_file
 from ork.objects.portable import output_file, status_file
 
 _STATUS_LIMIT = 2 << 20
@@ -58,6 +60,8 @@ async def _succeeded(
     if path is None:
         return endings.success(None)
     try:
+        if not is_json_file(path):
+            return endings.success(await retrying(lambda: take_output_file(engine, container, documents, spec)))
         data = await retrying(lambda: take_output(engine, container, path, limit))
         # In a thread: a large output would block the event loop.
         stored = await retrying(lambda: asyncio.to_thread(documents.store_output, data, spec))
@@ -77,4 +81,5 @@ async def _copy_worker_result(
     if status is None:
         return False
     output = await retrying(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
+    await retrying(lambda: take_worker_values(engine, container, documents, status, output))
     return await retrying_call(documents, lambda: documents.pass_on(status, output))

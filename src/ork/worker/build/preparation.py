@@ -10,8 +10,9 @@ import time
 
 from ork.errors import ObjectsError
 from ork.worker.build.builds import prune
-from ork.worker.call.environment import Bindings, InputError, task_environment
+from ork.worker.call.environment import Bindings, task_environment
 from ork.worker.call.results import storable
+from ork.worker.data.errors import InputError
 from ork.worker.supervise.confinement import TaskUserError
 from ork.worker.supervise.log import Stream
 from ork.worker.supervise.process import dismiss_waiting, fork_into, log_tail

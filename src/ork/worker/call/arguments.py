@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ork.worker.call.environment import HIDDEN, Bindings, InputError, is_missing, param_bounds
+import sys
+from itertools import islice
+
+from ork.worker.call.environment import HIDDEN, Bindings, is_missing, param_bound, param_bounds
 from ork.worker.convert.scalars import JSON_TYPES, ConversionError
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +20,7 @@ _NOTHING: Any = object()
 _HAS_ARGS, _HAS_KWARGS = 0x04, 0x08
 _SHOWN_CHARACTERS = 100
 _SHOWN_INPUTS = 20
+_SHOWN_ITEMS = 34  # of a list: more do not fit into so many characters
 _CONTEXT_NAMES = ("ork.Context", "Context", "ork.sdk.context.Context")
 _PLAIN = {kind.__name__: kind for kind in (str, int, float, bool, dict, list)}
 
@@ -68,7 +73,7 @@ def bind_arguments(
 
                 check_argument(parameter.name, bindings.value(bound), spec)
             value = _argument(parameter, annotation, bound, bindings)
-            arguments.shown[parameter.name] = HIDDEN if "secret" in bound else _short(value)
+            arguments.shown[parameter.name] = HIDDEN if "secret" in bound else short(value)
         if parameter.is_positional_only:
             arguments.positional.append(value)
         else:
@@ -89,17 +94,17 @@ def _source(name: str, spec: dict[str, Any]) -> dict[str, Any] | None:
     if name in spec["upstream"]:
         return spec["upstream"][name]  # type: ignore[no-any-return]
     if name in spec["params"]:
-        return {"value": spec["params"][name]}
+        return param_bound(spec["params"][name])
     return param_bounds(spec).get(name) if "sealed_params" in spec else None
 
 
 def _argument(parameter: FunctionParameter, annotation: Any, bound: dict[str, Any], bindings: Bindings) -> Any:
-    value = bindings.value(bound)
-    if annotation is _NOTHING or is_missing(bound) or (value is None and parameter.default is None):
-        return value
+    value = bindings.argument(bound)
     try:
+        if annotation is _NOTHING or is_missing(bound) or (value is None and parameter.default is None):
+            return as_they_were(value)
         if type(annotation) is type and annotation in JSON_TYPES:
-            return JSON_TYPES[annotation](value, "")
+            return as_they_were(JSON_TYPES[annotation](value, ""))
         # Imports `typing`, which takes ten times as long as a small task.
         from ork.worker.convert.values import convert
 
@@ -117,7 +122,7 @@ def _bind_the_rest(
             continue
         if not takes_any:
             raise InputError(f"the function has no parameter `{name}`, which `inputs` gives it")
-        arguments.named[name] = bindings.value(bound)
+        arguments.named[name] = as_they_were(bindings.argument(bound))
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[list[FunctionParameter], bool]:
@@ -206,10 +211,31 @@ def _unbound_sentence(names: list[str], spec: dict[str, Any]) -> str:
     return f"nothing to pass for the {noun} {listed} of `{spec['function']}`; given: {given}"
 
 
-def _short(value: Any) -> str:
+def as_they_were(value: Any) -> Any:
+    """The value, with stored values in it read: they exist only if their module is loaded."""
+    inputs = sys.modules.get("ork.worker.data.inputs")
+    return value if inputs is None else inputs.as_they_were(value)
+
+
+def short(value: Any) -> str:
+    """The value as Python would write it, shortened. Of a large one only the beginning is looked at."""
     try:
-        text = repr(value)
+        text = repr(_beginning(value, 3))
     except Exception as error:
         text = f"<unprintable: {type(error).__name__}>"
     text = text.replace("\0", "\\0")
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+def _beginning(value: Any, levels: int) -> Any:
+    """The value, without what would not be shown of large lists and dicts."""
+    kind = type(value)
+    if kind is str:
+        return value[:_SHOWN_CHARACTERS]
+    if kind not in (list, dict, tuple):
+        return value
+    if not levels:
+        return value if len(value) <= _SHOWN_ITEMS else kind()
+    if kind is dict:
+        return {key: _beginning(value[key], levels - 1) for key in islice(value, _SHOWN_ITEMS)}
+    return kind(_beginning(item, levels - 1) for item in value[:_SHOWN_ITEMS])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from ork.worker.call.arguments import Arguments
-from ork.worker.call.environment import Bindings, InputError
+from ork.worker.call.arguments import Arguments, as_they_were
+from ork.worker.call.environment import Bindings
 from ork.worker.call.loading import LoadError, load_function
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _converted(value: Any, wanted: Any, what: str) -> Any:
 
 def _inputs(spec: dict[str, Any], bindings: Bindings) -> dict[str, Any]:
     given = spec["inputs"] if spec["inputs"] is not None else spec["upstream"]
-    return {name: bindings.value(bound) for name, bound in given.items()}
+    return {name: as_they_were(bindings.argument(bound)) for name, bound in given.items()}
 
 
 def _stop_when_asked(stop: Callable[[Context], Any], context: Context) -> None:

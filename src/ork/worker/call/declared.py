@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ork.model.types import check, resolved, side_of
 from ork.objects.json_text import strict_json
-from ork.worker.call.environment import InputError
 from ork.worker.call.results import storable
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

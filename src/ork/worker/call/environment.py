@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 
 from ork.errors import ObjectsError
-from ork.objects.json_text import dumps, strict_json
+from ork.model.value_reference import IN_TEXT, description_in, fact, has_mark
+from ork.objects.json_text import dumps, stored_json, strict_json
+from ork.worker.data.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,26 +18,33 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ork.objects.attempt_documents import AttemptDocuments
+    from ork.worker.data.inputs import InputValues
 
 
 HIDDEN = "***"
-
-
-class InputError(Exception):
-    """The reason why the task's input cannot be built, as a sentence."""
+INPUTS, OUTPUTS = (
+    "inputs",
+    "outputs",
+)  # folders with copies of files, and with the file that a program leaves as its output
 
 
 class Bindings:
     """Reads bound values. Each object is read once, however many values refer to it.
 
-    Secrets come from `environ`, the worker's own environment, which the task does not see.
+    Secrets come from `environ`, the worker's own environment, which the task does not see. `spec` is the attempt's.
     """
 
-    def __init__(self, objects: AttemptDocuments, output_limit: int, environ: dict[str, str]) -> None:
+    def __init__(
+        self, objects: AttemptDocuments, output_limit: int, environ: dict[str, str], spec: dict[str, Any] | None = None
+    ) -> None:
         self._objects = objects
         self._limit = output_limit
+        self._spec = spec or {}
         self.environ = environ
         self._opened: dict[str, Any] = {}
+        self._with_values: dict[str, bool] = {}  # objects, and whether they have references to values
+        self._values: InputValues | None = None
+        self.folder: str | None = None  # for copies of files, instead of the usual one
 
     def value(self, bound: dict[str, Any]) -> Any:
         if "value" in bound:
@@ -47,11 +56,44 @@ class Bindings:
             if "json" not in bound:
                 return text
             return _follow(strict_json(text.encode(), max_size=self._limit), bound["path"])
+        if "as_file" in bound:
+            return self.values().file_with(self.value(bound["as_file"]), bound["name"])
         if "list" in bound:
             return [self.value(item) for item in bound["list"]]
         if "map" in bound:
             return {name: self.value(member) for name, member in bound["map"].items()}
         return None
+
+    def argument(self, bound: dict[str, Any]) -> Any:
+        """The value for a parameter of a function: stored values are `ork.worker.data.decode.Incoming`."""
+        value = self.value(bound)
+        return self.values().in_place(value) if self._has_values(bound) else value
+
+    def _has_values(self, bound: dict[str, Any]) -> bool:
+        if "object" in bound:
+            return self._with_values.get(bound["object"], False)
+        if "list" in bound or "map" in bound:
+            below = bound["list"] if "list" in bound else bound["map"].values()
+            return any(self._has_values(member) for member in below)
+        return "has_values" in bound
+
+    def values(self) -> InputValues:
+        if self._values is None:
+            from ork.worker.data.inputs import InputValues
+
+            self._values = InputValues(self._objects, self.inputs_folder(), self._spec.get("codecs"))
+        return self._values
+
+    def use_values(self, values: InputValues) -> None:
+        self._values = values
+
+    def inputs_folder(self) -> str:
+        """Where copies of files for the task are. Whoever supervises the task removes it."""
+        return self.folder or self._objects.work_file(self._spec["attempt"], INPUTS)
+
+    def words(self, argv: list[Any]) -> list[str]:
+        """The arguments of a program; files are made for those that are files."""
+        return [word if isinstance(word, str) else str(self.value(word) or "") for word in argv]
 
     def json_bytes(self, bound: dict[str, Any]) -> bytes:
         """The value as JSON text. A whole object is passed on as stored, without decoding it."""
@@ -61,7 +103,9 @@ class Bindings:
 
     def _whole(self, key: str) -> Any:
         if key not in self._opened:
-            self._opened[key] = strict_json(self._bytes(key), max_size=self._limit)
+            data = self._bytes(key)
+            self._with_values[key] = IN_TEXT.encode() in data
+            self._opened[key] = stored_json(data, max_size=self._limit)
         return self._opened[key]
 
     def _bytes(self, key: str) -> bytes:
@@ -79,12 +123,32 @@ class Bindings:
             raise InputError(f"the secret {variable} was not given to this worker") from None
 
 
+def may_have_files(spec: dict[str, Any]) -> bool:
+    """Whether a function may have made copies of files: its input has values that are not JSON, or is not known here."""
+    bounds = [*(spec["inputs"] or {}).values(), *spec["upstream"].values(), spec.get("item") or {}]
+    return any("value" not in bound or "has_values" in bound for bound in bounds)
+
+
+def remove_inputs(objects: AttemptDocuments, attempt: str) -> None:
+    """Remove the copies of files that the attempt was given."""
+    folder = objects.work_file(attempt, INPUTS)
+    if os.path.isdir(folder):
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
+
+
 def param_bounds(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """All params of the run by name. The values of sensitive ones are in the worker's environment."""
-    bounds = {name: {"value": value} for name, value in spec["params"].items()}
+    bounds: dict[str, dict[str, Any]] = {name: param_bound(value) for name, value in spec["params"].items()}
     for name in spec.get("sealed_params", ()):
         bounds[name] = {"secret": f"ORK_PARAM_{name}", "json": True, "path": []}
     return bounds
+
+
+def param_bound(value: Any) -> dict[str, Any]:
+    """A param that is not sensitive. The task that started a sub-workflow may have passed values that are not JSON."""
+    return {"value": value, "has_values": True} if has_mark(value) else {"value": value}
 
 
 def is_missing(bound: dict[str, Any]) -> bool:
@@ -98,7 +162,8 @@ def _follow(value: Any, path: list[str | int]) -> Any:
         try:
             if isinstance(value, dict) != isinstance(step, str):
                 raise TypeError
-            value = value[step]
+            reference = description_in(value)
+            value = value[step] if reference is None else fact(reference, step)
         except (KeyError, IndexError, TypeError):
             raise InputError(f"there is no {step!r} in the upstream output{walked and ' at ' + walked}") from None
         walked += f"[{step}]" if isinstance(step, int) else f".{step}"

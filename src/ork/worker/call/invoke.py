@@ -10,11 +10,12 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.call.arguments import bind_arguments
-from ork.worker.call.environment import Bindings, InputError, param_bounds, task_id
+from ork.worker.call.environment import Bindings, param_bounds, remove_inputs, task_id
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import ResultError, result_text, storable, store_output
+from ork.worker.call.results import LateValues, result_text, storable, store_output
 from ork.worker.call.seen_imports import WORTH_MODULES, WORTH_SECONDS, seen_imports
 from ork.worker.call.surroundings import settle_in
+from ork.worker.data.errors import InputError, ResultError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,17 +56,20 @@ class Call:
             if prepared is not None:
                 function, arguments = prepared
                 self._shown_inputs = arguments.shown
-                self._keep(call(function, arguments.positional, arguments.named))
+                self._keep(call(function, arguments.positional, arguments.named), function)
         except ResultError as error:
             self._fail("output", str(error))
         except SystemExit as stop:
             self._exited(stop)
         except BaseException as error:
             self._raised(error)
+        finally:
+            if "ork.worker.data.stored" in sys.modules:
+                remove_inputs(self._objects, self._spec["attempt"])
 
     def _prepared(self) -> tuple[Callable[..., Any], Arguments] | None:
         """The function and its arguments; None if preparing failed."""
-        bindings = Bindings(self._objects, self._spec["output_limit"], self._environ)
+        bindings = Bindings(self._objects, self._spec["output_limit"], self._environ, self._spec)
         try:
             self.settle(bindings)
             return self.prepare(bindings)
@@ -147,20 +151,34 @@ class Call:
             return []
         return seen_imports((spec["root"], *spec["paths"]), known)
 
-    def _keep(self, result: Any) -> None:
+    def _keep(self, result: Any, function: Callable[..., Any]) -> None:
         """Store the result as the output, or keep the jobs that will produce it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is not None and isinstance(result, handover.Deferred):
             text = result_text(result.jobs, handover.MAX_BYTES)
             self._jobs = strict_json((text or "").encode(), max_size=handover.MAX_BYTES)
             return
-        text = result_text(result, self._spec["output_limit"])
+        text = self._encoded(result, function)
         if self._spec.get("output_type") is not None and self._is_wrong(text):
             return
         if text is not None:
             self._output = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
             if self._output is None:
                 self._fail("output", "the output could not be stored: the disk is full")
+
+    def _encoded(self, result: Any, function: Callable[..., Any]) -> str | None:
+        """The result as JSON text. Values that are not JSON are stored first, and deleted if that fails half-way."""
+        returns = getattr(function, "__annotations__", {}).get("return")
+        if returns is not None and "File" in (returns if isinstance(returns, str) else repr(returns)):
+            from ork.worker.data.returned import with_files
+
+            result = with_files(result, returns, function)
+        values = LateValues(self._objects, self._spec)
+        try:
+            return result_text(result, self._spec["output_limit"], values)
+        except BaseException:
+            values.discard()
+            raise
 
     def _is_wrong(self, text: str | None) -> bool:
         """True, and the call fails, if the output does not have its declared type."""
@@ -193,7 +211,7 @@ class Call:
         spec = self._spec
         if "sealed_params" not in spec:
             return spec["params"]  # type: ignore[no-any-return]
-        bindings = Bindings(self._objects, spec["output_limit"], self._environ)
+        bindings = Bindings(self._objects, spec["output_limit"], self._environ, spec)
         return {name: bindings.value(bound) for name, bound in param_bounds(spec).items()}
 
     def _fail(self, kind: str, message: str, detail: dict[str, str] | None = None) -> None:
@@ -204,7 +222,7 @@ class Call:
 
 def prepared(objects: AttemptDocuments, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
     """The task's function and its arguments, after setting up this process for the task."""
-    bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
+    bindings = Bindings(objects, spec["output_limit"], dict(os.environ), spec)
     settle_in(spec, bindings)
     return Call(objects, spec, bindings.environ).prepare(bindings)
 

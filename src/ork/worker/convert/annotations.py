@@ -59,6 +59,16 @@ _BY_NAME: dict[tuple[str, str], Any] = {
     ("decimal", "Decimal"): {"takes": {"union": ["str", "int", "float"]}, "gives": "str"},
     ("uuid", "UUID"): "str",
     ("pathlib", "PurePath"): "str",
+    ("pandas", "DataFrame"): "table",
+    ("polars", "DataFrame"): "table",
+    ("polars", "LazyFrame"): "table",
+    ("pyarrow", "Table"): "table",
+    ("pyarrow", "RecordBatch"): "table",
+    ("numpy", "ndarray"): "array",
+    ("builtins", "bytes"): "bytes",
+    ("builtins", "bytearray"): "bytes",
+    ("ork", "File"): "file",
+    ("ork", "Table"): "table",
 }
 
 
@@ -189,7 +199,7 @@ class _Describer:
             return self._tuple(args)
         if origin in _DICTS:
             return {"dict": self.type_of(args[1])}
-        return "any"
+        return self._class(origin) if isinstance(origin, type) else "any"
 
     def _tuple(self, args: tuple[Any, ...]) -> TypeJson:
         kinds = [self.type_of(each) for each in args if each is not Ellipsis]

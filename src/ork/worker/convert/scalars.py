@@ -61,7 +61,14 @@ def _nothing(value: Any, path: str) -> None:
 def mismatch(value: Any, expected: str, path: str) -> ConversionError:
     from ork.objects.json_text import dumps
 
-    shown = dumps(value)
+    if hasattr(value, "as_it_was"):
+        from ork.model.value_reference import in_words
+
+        return ConversionError(f"{path}: expected {expected}, got {in_words(value.description)}")
+    try:
+        shown = dumps(value)
+    except TypeError:  # there is a stored value in it
+        shown = f"a {type(value).__name__}"
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[: _SHOWN_CHARACTERS - 1] + "…"
     return ConversionError(f"{path}: expected {expected}, got {shown}")
@@ -105,7 +112,7 @@ def _to_timedelta(value: Any, kind: Any, path: str) -> Any:
 
 
 def _refuse_bytes(value: Any, _kind: Any, path: str) -> Any:
-    raise mismatch(value, "bytes, which JSON cannot carry: pass a path or text", path)
+    raise mismatch(value, "bytes, which JSON cannot carry: return bytes, or text", path)
 
 
 JSON_TYPES: dict[Any, Callable[[Any, str], Any]] = {

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection)
 _SETS = {set: set, frozenset: frozenset, abc.Set: frozenset, abc.MutableSet: set}
 _DICTS = (dict, abc.Mapping, abc.MutableMapping)
+_PLAIN: dict[Any, set[type]] = {
+    kind: {kind} for kind in (str, int, float, bool, dict, list)
+}  # items that stay as they are
 
 
 def resolve_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
@@ -41,8 +44,8 @@ def resolve_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
 
 def convert(value: Any, annotation: Any, path: str = "") -> Any:
     """The value converted to the annotation's type."""
-    if annotation is typing.Any:
-        return value
+    if annotation is typing.Any or annotation is object:
+        return _as_they_were(value, path)
     if annotation is None:
         annotation = NONE
     if isinstance(annotation, type) and typing.get_origin(annotation) is None:
@@ -65,7 +68,7 @@ def _to_form(value: Any, annotation: Any, path: str) -> Any:
     """Convert to forms of `typing`: unions, literals, containers with item types, aliases."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if isinstance(annotation, (typing.TypeVar, str)):
-        return value
+        return _as_they_were(value, path)
     if origin is typing.Union or origin is types.UnionType:
         return _to_union(value, args, path)
     if origin is typing.Literal:
@@ -77,6 +80,8 @@ def _to_form(value: Any, annotation: Any, path: str) -> Any:
     if hasattr(annotation, "__value__"):
         return convert(value, annotation.__value__, path)
     if origin in _LISTS:
+        if isinstance(value, list) and _PLAIN.get(args[0]) and set(map(type, value)) <= _PLAIN[args[0]]:
+            return _as_they_were(value, path)
         return [convert(item, args[0], f"{path}[{n}]") for n, item in enumerate(expect_list(value, "a list", path))]
     if origin in _SETS:
         items = [convert(item, args[0], f"{path}[{n}]") for n, item in enumerate(expect_list(value, "a list", path))]
@@ -85,7 +90,7 @@ def _to_form(value: Any, annotation: Any, path: str) -> Any:
         return _to_tuple(value, args, path)
     if origin in _DICTS:
         return _to_dict(value, args, path)
-    return _to_class(value, origin, path) if isinstance(origin, type) else value
+    return _to_class(value, origin, path) if isinstance(origin, type) else _as_they_were(value, path)
 
 
 def _to_union(value: Any, members: tuple[Any, ...], path: str) -> Any:
@@ -142,9 +147,17 @@ def _to_key(key: str, kind: Any, path: str) -> Any:
     return convert(key, kind, path)
 
 
+def _as_they_were(value: Any, path: str) -> Any:
+    """The value, with stored values in it read: they exist only if their module is loaded."""
+    inputs = sys.modules.get("ork.worker.data.inputs")
+    return value if inputs is None else inputs.as_they_were(value, path)
+
+
 def _to_class(value: Any, kind: type, path: str) -> Any:
+    if hasattr(value, "as_it_was"):
+        return value.converted(kind, path)
     if kind in JSON_TYPES:
-        return JSON_TYPES[kind](value, path)
+        return _as_they_were(JSON_TYPES[kind](value, path), path)
     maker = _maker(kind)
     if maker is not None:
         return maker(value, kind, path)
@@ -172,7 +185,7 @@ def _maker(kind: type) -> Callable[[Any, Any, str], Any] | None:
 
 def _to_validated(value: Any, kind: Any, path: str) -> Any:
     try:
-        return kind.model_validate(value)
+        return kind.model_validate(_as_they_were(value, path))
     except ValueError as error:
         raise ConversionError(f"{path}: {error}") from None
 

@@ -8,9 +8,11 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects.json_text import dumps, strict_json
-from ork.worker.call.environment import Bindings, InputError, inherited, task_environment
-from ork.worker.call.results import store_output
+from ork.objects.json_text import dumps
+from ork.objects.references import needs_files
+from ork.worker.call.environment import INPUTS, OUTPUTS, Bindings, inherited, remove_inputs, task_environment
+from ork.worker.call.results import program_output, store_output
+from ork.worker.data.errors import InputError
 from ork.worker.supervise import no_input
 from ork.worker.supervise.confinement import TaskUserError, confinement_of
 from ork.worker.supervise.log import LastLine, Stream
@@ -56,6 +58,7 @@ class CommandJob:
         self._last: LastLine | None = None
         self._log: Log | None = None
         self._pid = 0
+        self._output_dir: str | None = None
         self._confinement: Confinement | None = None
         self._exchange: Exchange | None = None  # of the confinement
 
@@ -65,12 +68,14 @@ class CommandJob:
         try:
             if is_confined(spec):
                 self._confine()
-            bindings = Bindings(self._objects, spec["output_limit"], self._inherited())
+            bindings = Bindings(self._objects, spec["output_limit"], self._inherited(), spec)
+            if self._exchange is not None:
+                bindings.folder = f"{self._exchange.folder}/{INPUTS}"
             env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
-            paths = spec["paths"]
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
-            add_import_paths(env, spec["argv"][0], paths)
+            paths, words = spec["paths"], bindings.words(spec["argv"])
+            argv = find_program(words, spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, words[0], paths)
             data = input_text(spec, bindings)
             if spec.get("input_type") is not None:
                 self._check(data)
@@ -78,6 +83,8 @@ class CommandJob:
                 self._output_file = f"{self._exchange.folder}/{_OUTPUT}"
             env["ORK_INPUT_FILE"] = self._open_input(data)
             env["ORK_OUTPUT_FILE"] = self._output_file
+            if spec.get("from_file") is not None:
+                env["ORK_OUTPUT_DIR"] = self._output_dir = self._make_output_dir()
         except (ProgramError, TaskUserError) as error:
             return failed("start", str(error))
         except (InputError, ObjectsError) as error:
@@ -128,6 +135,8 @@ class CommandJob:
     def _ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
             return ended_badly(wait_status, self._objects, self._spec["attempt"], self._log)
+        if self._output_dir is not None:
+            return self._ending_with_file(self._output_dir)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
@@ -145,9 +154,35 @@ class CommandJob:
             return failed("output", "the output could not be stored: the disk is full", exit_code=0)
         return Ending("success", exit_code=0, output=stored)
 
+    def _make_output_dir(self) -> str:
+        """An empty folder for the file that the task leaves as its output."""
+        folder = self._objects.work_file(self._spec["attempt"], OUTPUTS)
+        if self._exchange is not None:
+            folder = f"{self._exchange.folder}/{OUTPUTS}"
+        os.makedirs(folder, mode=0o700)
+        return folder
+
+    def _ending_with_file(self, folder: str) -> Ending:
+        """The ending of a program whose output is a file."""
+        from ork.worker.supervise.left_files import LeftFileError, store_left_file
+
+        try:
+            text = store_left_file(self._objects, self._spec, f"{folder}/{self._spec['from_file']}", self._exchange)
+        except LeftFileError as error:
+            return failed("output", str(error), exit_code=0)
+        wrong = None if self._spec.get("output_type") is None else self._wrong_output(text)
+        if wrong is not None:
+            return Ending("failed", exit_code=0, failure=wrong)
+        stored = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
+        if stored is None:
+            return failed("output", "the output could not be stored: the disk is full", exit_code=0)
+        return Ending("success", exit_code=0, output=stored)
+
     def clean(self) -> None:
         for descriptor in self._ours:
             os.close(descriptor)
+        if self._exchange is None:
+            self._remove_folders()
         if self._confinement is not None:
             self._confinement.remove()
         if self._exchange is not None:
@@ -156,6 +191,13 @@ class CommandJob:
             _remove(self._output_file)
         if self._input_file is not None:
             _remove(self._input_file)
+
+    def _remove_folders(self) -> None:
+        """Remove the folders of files, of which most commands have none."""
+        if self._output_dir is not None:
+            _remove(self._output_dir)
+        if needs_files(self._spec):
+            remove_inputs(self._objects, self._spec["attempt"])
 
     def _open_input(self, data: bytes) -> str:
         """Open standard input. Returns a path at which any process of the task can read the same data."""
@@ -224,7 +266,7 @@ class CommandJob:
         limit = self._spec["output_limit"]
         if self._exchange is not None:
             data = self._exchange.read(_OUTPUT, limit)
-            return self._last_line() if data is None else dumps(strict_json(data, max_size=limit))
+            return self._last_line() if data is None else program_output(data, limit)
         try:
             descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -232,14 +274,14 @@ class CommandJob:
             return self._last_line()
         with open(descriptor, "rb") as file:
             data = file.read(limit + 1)
-        return dumps(strict_json(data, max_size=limit))
+        return program_output(data, limit)
 
     def _last_line(self) -> str | None:
         line = None if self._last is None else self._last.line()
         if not line:
             return None
         try:
-            return dumps(strict_json(line, max_size=len(line)))
+            return program_output(line, len(line))
         except DocumentError:
             return None
 

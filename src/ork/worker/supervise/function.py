@@ -9,6 +9,7 @@ from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.objects.opening import open_values
 from ork.objects.references import output_reference
+from ork.worker.call.environment import may_have_files, remove_inputs
 from ork.worker.call.loading import make_ready
 from ork.worker.call.task_process import call_here
 from ork.worker.supervise.confinement import TaskUserError, confinement_of
@@ -121,6 +122,8 @@ class FunctionJob:
     def clean(self) -> None:
         if self._confinement is not None:
             self._confinement.remove()
+        elif may_have_files(self._spec):
+            remove_inputs(self._objects, self._spec["attempt"])
         if self._child is None:
             return
         if self._child.stays:
@@ -159,10 +162,13 @@ class FunctionJob:
         return ending if self._confinement is None else self._taken_over(ending, self._confinement)
 
     def _taken_over(self, ending: Ending, confinement: Confinement) -> Ending:
-        """Move a large output, which the process of another user wrote to its own folder, to the object store."""
-        if confinement.exchange is None or "object" not in (ending.output or {}):
+        """Moves values and a large output, which the process of another user wrote to its own folder, to the object store."""
+        if confinement.exchange is None or ending.output is None:
             return ending
         try:
+            confinement.exchange.take_values(self._objects, self._spec["attempt"], ending.output)
+            if "object" not in ending.output:
+                return ending
             size = confinement.exchange.take_output(self._objects, self._spec["attempt"], self._spec["output_limit"])
         except (OSError, ObjectsError) as error:
             return failed("output", f"the output could not be stored: {error}")

@@ -13,9 +13,11 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.calls import DocumentCalls
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
-from ork.objects.json_text import dumps, strict_json
+from ork.objects.json_text import strict_json
 from ork.objects.portable import files_for
-from ork.worker.call.environment import Bindings, InputError, task_environment
+from ork.worker.call.environment import Bindings, task_environment
+from ork.worker.call.results import program_output
+from ork.worker.data.errors import InputError
 from ork.worker.supervise.command import input_text
 from ork.worker.supervise.process import log_tail
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ork.model.task import Attempt
     from ork.objects.attempt_documents import AttemptDocuments, Found
 
+_CHUNK = 4 << 20
 _ENDS = ("success", "failed", "timed_out", "stopped", "deferred")
 
 
@@ -37,6 +40,7 @@ class StandIn:
         self._secret = attempt.token_hash
         self._attempt = str(attempt.key)
         self._claim: tuple[dict[str, Any], bytes] | None = None
+        self._files: dict[str, tuple[str, int, str | bytes]] = {}  # for the container, by their paths
         self.calls = DocumentCalls(objects)
         self.mask: Mask | None = None
 
@@ -90,6 +94,26 @@ class StandIn:
             raise DocumentError(str(error)) from None
         return data
 
+    def words(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> list[str]:
+        """The arguments of the program. DocumentError if a value it needs cannot be had."""
+        try:
+            return self._bindings(spec, secrets).words(spec["argv"])
+        except InputError as error:
+            raise DocumentError(str(error)) from None
+
+    def input_files(self) -> list[tuple[str, int, str | bytes]]:
+        """The files that `words`, `environment` and `input` have named: path below the inputs folder, size, and where the bytes are."""
+        return list(self._files.values())
+
+    def needed_values(self, spec: dict[str, Any], outputs: list[bytes]) -> dict[str, int]:
+        """The values that are not JSON which a worker may read, and their sizes."""
+        from ork.worker.data.moving import needed_values
+
+        return needed_values(self._objects, spec, outputs)
+
+    def read_value(self, reference: str, start: int, size: int) -> bytes:
+        return self._objects.read_value(reference, start, size)
+
     def files(self, spec: dict[str, Any]) -> dict[str, bytes]:
         """The spec itself and every value it points at, as files of an object store: all that a worker on another
         machine needs."""
@@ -127,9 +151,37 @@ class StandIn:
         self._say({name: value for name, value in status.items() if name not in ("v", "attempt", "seq")})
         return True
 
+    def written_values(self, told: bytes, output: bytes | None) -> list[tuple[str, str | None]]:
+        """The values that a worker's output refers to, and their hashes if its status has them."""
+        from ork.worker.data.moving import written_values
+
+        return written_values(self._attempt, open_signed(told, self._secret).get("output"), output)
+
+    def take_value(self, reference: str, digest: str | None, path: str) -> None:
+        """Store a value from a file. DocumentError if it is not what the status says."""
+        from ork.worker.data.moving import TakenValue
+
+        taken = TakenValue(self._objects, self._attempt, reference, digest)
+        with open(path, "rb") as file:
+            while data := file.read(_CHUNK):
+                taken.write(data)
+        taken.finish()
+
+    def store_file(self, path: str, spec: dict[str, Any]) -> dict[str, Any]:
+        """Store a file or folder as the output. Returns its place for `finish`. DocumentError if that is impossible."""
+        from ork.worker.supervise.left_files import LeftFileError, store_left_file
+
+        try:
+            text = store_left_file(self._objects, spec, path)
+        except LeftFileError as error:
+            raise DocumentError(str(error)) from None
+        return self._placed(text, spec)
+
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
         """Store the output. Returns its place for `finish`. DocumentError if it is not valid JSON."""
-        text = dumps(strict_json(data, max_size=spec["output_limit"]))
+        return self._placed(program_output(data, spec["output_limit"]), spec)
+
+    def _placed(self, text: str, spec: dict[str, Any]) -> dict[str, Any]:
         if spec.get("output_type") is not None:
             from ork.worker.call.declared import wrong_output
 
@@ -182,7 +234,11 @@ class StandIn:
         return document
 
     def _bindings(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> Bindings:
-        return Bindings(self._objects, spec["output_limit"], dict(secrets))
+        from ork.worker.data.container_inputs import ContainerInputs
+
+        bindings = Bindings(self._objects, spec["output_limit"], dict(secrets), spec)
+        bindings.use_values(ContainerInputs(self._objects, self._files))
+        return bindings
 
 
 def is_left_over(objects: AttemptDocuments, attempt: str) -> bool:

@@ -19,8 +19,8 @@ from ork.worker.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterable
+    from typing import IO, Any
 
     from ork.objects.attempt_documents import AttemptDocuments
 
@@ -30,6 +30,7 @@ _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
 _FIRST_OTHER = 3
+_CHUNK = 4 << 20
 BUILDS = "/var/tmp/ork-tasks-"
 
 
@@ -115,9 +116,19 @@ class Exchange:
         from ork.objects.portable import values_for
 
         copies = open_values(f"file:{self.folder}/objects", "normal")
-        copies.put_shared(list(values_for(source, spec).items()))
+        values = values_for(source, spec)
+        copies.put_shared(list(values.items()))
         os.makedirs(f"{self.folder}/objects", 0o700, exist_ok=True)
+        self._bring_values(source, spec, values.values())
         return copies
+
+    def _bring_values(self, source: AttemptDocuments, spec: dict[str, Any], outputs: Iterable[bytes]) -> None:
+        from ork.worker.data.moving import copy_value, needed_values
+
+        for reference, size in needed_values(source, spec, outputs).items():
+            path = f"{self.folder}/objects/{reference}"
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+            copy_value(source, reference, size, path)
 
     def hand_over(self) -> None:
         """Give the folder and its content to the task's user; the folder itself last."""
@@ -133,16 +144,38 @@ class Exchange:
         target.put_output(attempt, data)
         return len(data)
 
+    def take_values(self, target: AttemptDocuments, attempt: str, output: dict[str, Any]) -> None:
+        """Store the values that a function's output refers to. OSError or DocumentError if one is missing or another one."""
+        from ork.worker.data.moving import TakenValue, written_values
+
+        stored = self.read(f"objects/{output_file(attempt)}", int(output["size"])) if "object" in output else None
+        for reference, digest in written_values(attempt, output, stored):
+            taken = TakenValue(target, attempt, reference, digest)
+            with self.opened(f"objects/{reference}", most_names=2) as file:  # a store gives values a second name
+                while data := file.read(_CHUNK):
+                    taken.write(data)
+            taken.finish()
+
+    def opened(self, path: str, most_names: int = 1) -> IO[bytes]:
+        """A file that the task wrote. OSError if there is none, or it is not a regular file of the task's user."""
+        descriptor = self._open(path.split("/"))
+        if descriptor is None:
+            raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
+        file = open(descriptor, "rb")  # noqa: SIM115 - the caller closes it
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != self._user.uid or found.st_nlink > most_names:
+            file.close()
+            raise OSError(errno.EPERM, "it is no plain file of the task's own")
+        return file
+
     def read(self, path: str, limit: int) -> bytes | None:
         """A file that the task wrote; None if there is none. OSError if it is larger than the limit, or not a regular file of
         the task's user: a link could point to a file that only the worker may read."""
-        descriptor = self._open(path.split("/"))
-        if descriptor is None:
+        try:
+            file = self.opened(path)
+        except FileNotFoundError:
             return None
-        with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != self._user.uid or found.st_nlink != 1:
-                raise OSError(errno.EPERM, "it is no plain file of the task's own")
+        with file:
             data = file.read(limit + 1)
         if len(data) > limit:
             raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes")
