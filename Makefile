@@ -4,6 +4,7 @@
 #   make cloud-demo  the sample project by wakes alone, on services that stand for a cloud's
 #   make test     the whole suite
 #   make cloud    only the tests on servers that stand for a cloud's services
+#   make kubernetes  only the tests on a real Kubernetes API server, which is built first (a quarter of an hour, once)
 #   make ui-tests  only the pages of the web UI in a real browser
 #   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
@@ -27,7 +28,7 @@ JOBS ?= 3
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo cloud-demo test docs cloud ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
+.PHONY: demo cloud-demo test docs cloud kubernetes ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -39,8 +40,10 @@ demo: $(STAMPS)/run
 cloud-demo: $(STAMPS)/test
 	@$(BIN)/python -m tests.cloud.demo
 
-# Where a component cannot be installed, the tests that need it skip and say why.
+# Where a component cannot be installed, the tests that need it skip and say why. Kubernetes is built beside the tests, at low
+# priority: the tests on it come last, and wait for it.
 test: $(STAMPS)/test
+	-scripts/components.sh kubernetes helm >/dev/null 2>&1 &
 	-scripts/components.sh postgres docker network pgbouncer faketime browser gcs azure
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
@@ -48,12 +51,16 @@ cloud: $(STAMPS)/test
 	-scripts/components.sh postgres gcs azure
 	$(BIN)/python -m pytest -n $(JOBS) -m cloud $(TESTS)
 
+kubernetes: $(STAMPS)/test
+	-scripts/components.sh postgres docker network kubernetes helm
+	$(BIN)/python -m pytest -n $(JOBS) -m kubernetes $(TESTS)
+
 ui-tests: $(STAMPS)/test
 	-scripts/components.sh browser
 	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
 
 soak: $(STAMPS)/test
-	-scripts/components.sh postgres network pgbouncer faketime minio
+	-scripts/components.sh postgres docker network pgbouncer faketime minio kubernetes kubelet helm
 	$(BIN)/python -m pytest -n 2 -m soak -rA --durations=0 $(TESTS)
 
 check: lint

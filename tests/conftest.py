@@ -32,14 +32,19 @@ OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 # What starts processes, servers and whole programs is left out of the quick loop by its place.
-SLOW_PLACES = ("acceptance", "chaos", "integration")
+SLOW_PLACES = ("acceptance", "chaos", "integration", "kubernetes")
 
 
+@pytest.hookimpl(trylast=True)  # after the order of tests was shuffled
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that take many minutes run only where they are asked for by name: `pytest -m soak`."""
+    """Tests that take many minutes run only where they are asked for by name: `pytest -m soak`.
+
+    Tests on Kubernetes come last, because its programs may still be built meanwhile.
+    """
     for item in items:
         if item.path.relative_to(config.rootpath).parts[1] in SLOW_PLACES:
             item.add_marker("slow")
+    items.sort(key=lambda item: item.get_closest_marker("kubernetes") is not None)
     if "soak" in config.option.markexpr:
         return
     long = [item for item in items if item.get_closest_marker("soak")]

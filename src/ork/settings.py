@@ -213,7 +213,7 @@ def load_settings(
         trusted_proxies=project.trusted_proxies if project else (),
         server=server or given.get("ORK_SERVER") or None,
         token=_value(given, "ORK_TOKEN"),
-        project=None if project is None else _with_objects(project, chosen_objects),
+        project=None if project is None else _with_objects(_with_cluster(project, given), chosen_objects),
         environ=given,
     )
 
@@ -309,6 +309,19 @@ def _with_objects(project: Project, url: str | None) -> Project:
     from ork.model.record import replaced
 
     return replaced(project, objects=url)
+
+
+def _with_cluster(project: Project, environ: Mapping[str, str]) -> Project:
+    """The project with what a deployment says about Kubernetes: ORK_KUBERNETES_NAMESPACE, _CONTEXT and _IMAGE."""
+    given = {name: environ.get(f"ORK_KUBERNETES_{name.upper()}") or None for name in ("namespace", "context", "image")}
+    if not any(given.values()):
+        return project
+    from ork.model.kubernetes import ClusterDefaults, KubernetesPlace
+    from ork.model.record import replaced
+
+    own = project.kubernetes or ClusterDefaults()
+    place = KubernetesPlace(given["context"] or own.place.context, given["namespace"] or own.place.namespace)
+    return replaced(project, kubernetes=ClusterDefaults(place, given["image"] or own.image))
 
 
 def _with_workers(project: Project, text: bytes, root: str) -> Project:

@@ -188,6 +188,24 @@ def test_tokens_expire_and_are_rotated_with_an_overlap(place: Place) -> None:
         place.ork("token", "create", "--expires", wrong, code=2)
 
 
+def test_a_token_made_elsewhere_is_registered_once(place: Place) -> None:
+    """Deployments make a token of their own before there is a store, and register it at every start."""
+    file = place.folder / "given"
+    file.write_text("ork_4f1e8b2c9d7a6053f8e1b4c7d2a9065e\n")
+    register = ("token", "create", "--role", "operator", "--name", "chart", "--from-file", "given")
+    assert [place.ork(*register), place.ork(*register)] == ["", ""]
+    served = place.serve("--no-scheduler")
+    assert served.ask("GET", "/runs", Authorization=f"Bearer {file.read_text().strip()}")[0] == 200
+    tokens = json.loads(place.ork("token", "list", "--json"))["tokens"]
+    (id,) = [each["id"] for each in tokens if (each["name"], each["role"]) == ("chart", "operator")]
+    assert "another role" in place.ork("token", "create", "--role", "admin", "--from-file", "given", code=2)
+    place.ork("token", "revoke", id)
+    assert "was revoked" in place.ork(*register, code=2)
+    file.write_text("password")
+    assert "easy to guess" in place.ork(*register, code=2)
+    assert "through a server" in place.ork("--server", served.url, *register[:-1], __file__, code=2)
+
+
 def test_the_audit_trail_names_token_and_address_and_failed_sign_ins(place: Place) -> None:
     served = place.serve("--no-scheduler", "--trusted-proxy", "127.0.0.1")
     place.ork("deploy", "held.yaml")

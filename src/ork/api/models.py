@@ -499,6 +499,13 @@ class WorkerConfig(Response):
     gpu: str | None
     project: str | None
     region: str | None
+    namespace: str | None
+    context: str | None
+    node_selector: dict[str, str]
+    tolerations: list[dict[str, str | int]]
+    image_pull_secrets: list[str]
+    labels: dict[str, str]
+    pod_template: str | None
 
 
 class WorkerConfigPage(Response):

@@ -24,6 +24,21 @@ def make_token(name: str, role: Role, now: datetime, expires_at: datetime | None
     return text, Token(secrets.token_hex(4), name, role, digest_of(text), now, expires_at=expires_at)
 
 
+def given_token(path: str, name: str, role: Role, now: datetime, expires_at: datetime | None = None) -> Token:
+    """The row of a token that somebody else made: the content of a file. UsageError if it is easy to guess."""
+    try:
+        with open(path, encoding="ascii") as file:
+            text = file.read(1000).strip()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    weakness = weakness_of(text)
+    if weakness is not None:
+        raise UsageError(
+            f"the token in {path} is easy to guess: {weakness}", hint="openssl rand -hex 32 makes a good one"
+        )
+    return Token(secrets.token_hex(4), name, role, digest_of(text), now, expires_at=expires_at)
+
+
 def digest_of(text: str) -> str:
     """The stored form of a token. With 256 random bits, a single hash is enough."""
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ork.errors import OrkError
+from ork.executors.attempt_rows import unknown_attempt
 from ork.executors.cloud_run.executor import CloudRunExecutor
 from ork.executors.cloud_run.launching import Launching
-from ork.executors.cloud_run.leftovers import unknown_attempt
 from ork.executors.cloud_run.making import BucketVolume
 from ork.model.digest import sha256
 from ork.worker.supervise.stand_in import StandIn
@@ -58,7 +58,7 @@ def executor_for(
 
 async def check_permissions(config: WorkerConfig, settings: Settings) -> dict[str, Any]:
     """What our identity lacks to run the config's tasks on Cloud Run: address, `ok` and message. Starts nothing."""
-    from ork.app.scheduler_options import placement_of
+    from ork.app.platforms import placement_of
     from ork.compile.placement import NO_PLACE
     from ork.executors.cloud_run.api import CloudRunApi
 

@@ -8,10 +8,10 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from ork.app.scheduler_options import placement_of, uses_cloud_run
+from ork.app.platforms import placement_of, uses_cloud_run, uses_kubernetes
 from ork.app.stores import create_home
 from ork.errors import StoreError, UsageError
-from ork.executors.executor import CLOUD_RUN_TRAITS, CONTAINER_TRAITS, OnDemand
+from ork.executors.executor import CONTAINER_TRAITS, PLATFORM_TRAITS, OnDemand
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.model.ids import RunId, TaskKey
@@ -23,6 +23,7 @@ from ork.telemetry import JOURNAL
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
     from ork.model.cloud_run import Place
+    from ork.model.kubernetes import KubernetesPlace
     from ork.model.task import Attempt
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.settings import Settings
@@ -75,6 +76,8 @@ def executors_of(
     }
     if uses_cloud_run(settings):
         made |= _cloud_run(settings, objects, store, waits_for_platforms)
+    if uses_kubernetes(settings):
+        made |= _kubernetes(settings, objects, store, waits_for_platforms)
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
 
@@ -90,7 +93,26 @@ def _cloud_run(settings: Settings, objects: AttemptDocuments, store: StateReader
         return executor_for(name, place, settings, objects, partial(_attempt_of, store), waits=waits)
 
     names = {executor_name(place, placement.usual): place for place in placement.places()}
-    return {name: OnDemand(name, partial(make, name, place), CLOUD_RUN_TRAITS) for name, place in names.items()}
+    return {name: OnDemand(name, partial(make, name, place), PLATFORM_TRAITS) for name, place in names.items()}
+
+
+def _kubernetes(settings: Settings, objects: AttemptDocuments, store: StateReader, waits: bool) -> dict[str, Executor]:
+    """One executor for each namespace on Kubernetes that tasks may run in, created for the first of them."""
+    from ork.model.kubernetes import cluster_executor
+
+    placement = placement_of(settings)
+
+    def make(name: str, place: KubernetesPlace) -> Executor:
+        from ork.app.kubernetes import executor_for
+        from ork.executors.unusable import UnusableExecutor
+
+        try:
+            return executor_for(name, place, settings, objects, partial(_attempt_of, store), waits=waits)
+        except UsageError as problem:
+            return UnusableExecutor(name, problem)
+
+    names = {cluster_executor(place, placement.cluster.place): place for place in placement.namespaces()}
+    return {name: OnDemand(name, partial(make, name, place), PLATFORM_TRAITS) for name, place in names.items()}
 
 
 def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:

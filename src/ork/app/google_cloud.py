@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ork.app.cloud_run import ENDPOINT_VARIABLE
-from ork.app.scheduler_options import placement_of
+from ork.app.platforms import placement_of
 from ork.errors import EngineError, UsageError
 from ork.model.google_permissions import ACT_AS, LOGS
 from ork.model.infra import Where, WorkerConfig

@@ -1,7 +1,7 @@
-"""Runs `ork-parse` in an image as an execution on Cloud Run.
+"""Runs `ork-parse` in an image on a platform: as an execution on Cloud Run, or as a Job of Kubernetes.
 
 It is an attempt like any other, of a run that is in no store: its spec and its output, the parser's document, are in the object
-store until it has been read. The worker signs its status, so the document comes from that execution.
+store until it has been read. The worker signs its status, so the document comes from that attempt.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ork.app.cloud_run import executor_for
-from ork.app.scheduler_options import cloud_run_document, placement_of
+from ork.app.platforms import cloud_run_document, default_config, kubernetes_document, placement_of
 from ork.errors import ExecutorError, ObjectsError, OrkError
-from ork.executors.cloud_run.leftovers import unknown_attempt
-from ork.executors.executor import LaunchOrder, Presence
+from ork.executors.attempt_rows import unknown_attempt
+from ork.executors.executor import Executor, LaunchOrder, Presence
 from ork.locations.document import MAX_BYTES
 from ork.locations.source import PARSE_SECONDS, TAIL_BYTES, ScanError, SourceReading
-from ork.model.cloud_run import CLOUD_RUN
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects.calls import DocumentCalls
@@ -26,7 +24,6 @@ from ork.objects.documents import sign, token_hash
 from ork.worker.supervise.stand_in import StandIn
 
 if TYPE_CHECKING:
-    from ork.executors.cloud_run.executor import CloudRunExecutor
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.settings import Settings
 
@@ -35,21 +32,22 @@ _COMMAND = ["sh", "-c", 'exec ork-parse > "$ORK_OUTPUT_FILE"']
 _LOOK_SECONDS = 5.0
 
 
-class CloudRunParser:
-    def __init__(self, settings: Settings, objects: AttemptDocuments) -> None:
+class ImageParser:
+    """`platform` is `cloudrun` or `kubernetes`."""
+
+    def __init__(self, settings: Settings, objects: AttemptDocuments, platform: str) -> None:
+        self._platform = platform
         self._settings = settings
         self._objects = objects
         self._calls = DocumentCalls(objects)
 
     async def parse(self, image: str) -> SourceReading:
         """The parser's document and the end of its log. ScanError in the platform's words."""
-        place = placement_of(self._settings).usual
-        assert place is not None
-        executor = executor_for(CLOUD_RUN, place, self._settings, self._objects, unknown_attempt)
+        executor = self._executor()
         token = os.urandom(32).hex()
         key = AttemptKey(RunId(f"parse{os.urandom(6).hex()}"), TaskKey("parse"), 1)
         attempt = Attempt(
-            key, AttemptStatus.DISPATCHED, CLOUD_RUN, executor.name_for(key), token_hash(token), datetime.now(UTC)
+            key, AttemptStatus.DISPATCHED, executor.name, executor.name_for(key), token_hash(token), datetime.now(UTC)
         )
         try:
             spec = sign(self._spec(attempt, image), attempt.token_hash)
@@ -67,7 +65,30 @@ class CloudRunParser:
             await executor.close()
             await self._calls.call(self._objects.delete_runs, [str(key.run)])
 
-    async def _ended(self, executor: CloudRunExecutor, order: LaunchOrder) -> dict[str, Any]:
+    def _executor(self) -> Executor:
+        settings, placement = self._settings, placement_of(self._settings)
+        if self._platform == "kubernetes":
+            from ork.app import kubernetes
+
+            place = placement.namespace(default_config(settings))
+            return kubernetes.executor_for(self._platform, place, settings, self._objects)
+        from ork.app import cloud_run
+
+        assert placement.usual is not None
+        return cloud_run.executor_for(self._platform, placement.usual, settings, self._objects, unknown_attempt)
+
+    def _container(self, image: str) -> dict[str, Any]:
+        settings, config = self._settings, default_config(self._settings)
+        if self._platform == "kubernetes":
+            there = {"kubernetes": kubernetes_document(config, settings, has_ork=True, secrets={})}
+        else:
+            there = {"cloud_run": cloud_run_document(config, has_ork=True, secrets={})}
+        return {
+            "image": image, "cpu": None, "memory": None, "user": config.user, "read_only": config.read_only,
+            "pull": str(config.pull), **there,
+        }  # fmt: skip
+
+    async def _ended(self, executor: Executor, order: LaunchOrder) -> dict[str, Any]:
         """The last status of the attempt."""
         documents, news = StandIn(self._objects, order.attempt), asyncio.Event()
 
@@ -111,7 +132,7 @@ class CloudRunParser:
             "v": 1, "attempt": str(attempt.key), "run_id": attempt.key.run, "workflow": "ork-parse", "task": "parse",
             "number": 1, "round": 1, "index": None, "parallel_index": None, "parallel_count": None, "item": None,
             "scheduled_for": None, "params": {}, "kind": "command", "argv": _COMMAND, "root": ".", "paths": [],
-            "container": {"image": image, "cpu": None, "memory": None, "cloud_run": cloud_run_document(settings)},
+            "container": self._container(image),
             "limits": None, "environment": None, "inputs": None, "upstream": {}, "upstream_states": {}, "env": {},
             "timeout": PARSE_SECONDS, "news": None, "traceparent": None, "script_dir": None, "builds": settings.home,
             "task_user": None, "heartbeat_seconds": settings.heartbeat_seconds, "fence_seconds": settings.fence_seconds,

@@ -291,13 +291,18 @@ class Installation:
         )
 
     def _parse_image(self) -> ParseImage | None:
-        """Runs `ork-parse` as an execution on Cloud Run, if tasks without `where` run there; None: a container engine does."""
+        """Runs `ork-parse` on the platform that tasks without `where` run on; None: a container engine does."""
         project = self.settings.project
-        if project is None or project.default_where != "cloudrun" or project.gcp is None:
+        if project is None:
             return None
-        from ork.app.image_parser import CloudRunParser
+        is_there = project.default_where == "kubernetes" or (
+            project.default_where == "cloudrun" and project.gcp is not None
+        )
+        if not is_there:
+            return None
+        from ork.app.image_parser import ImageParser
 
-        return CloudRunParser(self.settings, self.objects).parse
+        return ImageParser(self.settings, self.objects, str(project.default_where)).parse
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
         from ork.alerts.outbox import Outbox

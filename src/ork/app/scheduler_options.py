@@ -1,10 +1,11 @@
-"""The options of a scheduler, from the settings: times, limits, and where the tasks of a project run."""
+"""The options of a scheduler, from the settings: times, limits, and worker configs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ork.app.platforms import placement_options
 from ork.app.pricing import pricing_on_demand
 from ork.core.limits import EVERYTHING
 from ork.core.liveness import LivenessTimeouts
@@ -14,9 +15,7 @@ from ork.scheduler.options import SchedulerOptions
 from ork.settings import Settings
 
 if TYPE_CHECKING:
-    from ork.compile.placement import Placement
     from ork.model.infra import WorkerConfig
-    from ork.model.workflow import CompiledWorkflow
     from ork.telemetry import Telemetry
     from ork.traces.exporter import TraceExporter
 
@@ -106,66 +105,3 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
         return config_for(spec, settings.workers)
 
     return of
-
-
-def uses_cloud_run(settings: Settings) -> bool:
-    """Whether tasks of the project may run on Cloud Run. Imports nothing for projects that do not."""
-    project = settings.project
-    if project is None:
-        return False
-    return project.gcp is not None or any(
-        where == "cloudrun" for where in (project.default_where, *(each.where for each in settings.workers.values()))
-    )
-
-
-def placement_of(settings: Settings) -> Placement:
-    from ork.compile.placement import Placement
-
-    return Placement(settings.project_or_default)
-
-
-def cloud_run_document(settings: Settings) -> dict[str, Any]:
-    """The settings on Cloud Run of what runs in the image of a code location without a worker config."""
-    from ork.model.infra import WorkerConfig
-
-    return _document(settings.workers.get("default") or WorkerConfig("default", None), has_ork=True, secrets={})
-
-
-def _document(config: WorkerConfig, *, has_ork: bool, secrets: dict[str, str]) -> dict[str, Any]:
-    return {
-        "service_account": config.service_account,
-        "vpc_connector": config.vpc_connector,
-        "network": config.network,
-        "subnet": config.subnet,
-        "gpu": None if config.gpu is None else str(config.gpu),
-        "has_ork": has_ork,
-        "secrets": secrets,
-    }
-
-
-def placement_options(settings: Settings) -> dict[str, Any]:
-    """Options of a scheduler: `placed` and `cloud_run` (see `SchedulerOptions`)."""
-    if not uses_cloud_run(settings):
-        return {}
-    from ork.model.cloud_run import is_on_cloud_run
-    from ork.model.infra import IMAGE_ROOT, WorkerConfig
-    from ork.model.secret import named_secrets
-    from ork.scheduler.spec_secrets import SECRET_PREFIX
-
-    placement, secrets = placement_of(settings), settings.secrets
-    project = placement.usual.project if placement.usual is not None else None
-
-    def cloud_run(spec: TaskSpec, version: Version) -> dict[str, Any] | None:
-        if not is_on_cloud_run(spec.executor):
-            return None
-        problem = placement.problem(spec)
-        if problem is not None:
-            raise DefinitionError(f"{problem[0]}: {problem[1]}")
-        config = placement.config(spec) or WorkerConfig("default", None)
-        in_location = version.root.startswith(IMAGE_ROOT) and (version.source or "").startswith(f"{spec.image}:")
-        workflow = version.workflow.name
-        references = {SECRET_PREFIX + name: secrets.reference(name, workflow, project) for name in named_secrets(spec)}
-        return _document(config, has_ork=in_location, secrets=references)
-
-    placed: Callable[[CompiledWorkflow], CompiledWorkflow] = placement.workflow
-    return {"placed": placed, "cloud_run": cloud_run}

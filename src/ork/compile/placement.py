@@ -1,7 +1,7 @@
 """Where each task runs: `where` of its worker config, or `default_where` of the project. Workflows do not say it.
 
-A task on Cloud Run gets that executor, and the image of its worker config if it names none. This is decided when a scheduler takes
-over a run, and committed with each attempt before it starts.
+A task on a platform (Cloud Run, Kubernetes) gets that executor, and the image of its worker config if it names none. This is decided
+when a scheduler takes over a run, and committed with each attempt before it starts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from ork.definition.workers_file import DEFAULT
 from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.cloud_run import Place, executor_name, size_problem
 from ork.model.infra import Where, WorkerConfig
+from ork.model.kubernetes import ClusterDefaults, KubernetesPlace, cluster_executor
 from ork.model.record import replaced
-from ork.model.secret import SecretOrigin, named_secrets, secret_reference
+from ork.model.secret import SecretDeclaration, SecretOrigin, named_secrets, secret_reference
 from ork.model.value_reference import is_json_file
 from ork.model.workflow import (
     CloudRunJob,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ork.definition.project import Project
 
 _FUNCTION_HINT = "use a Python function, a command in an image with a worker, or a worker config with `where: docker`"
+PLATFORMS = {Where.CLOUDRUN: "Cloud Run", Where.KUBERNETES: "Kubernetes"}
 _MOVABLE = PythonCall | Command | Container | Custom | RustProgram
 _IMAGE_HINT = (
     "name an `image` in the worker config, which has the project's files in its working directory; or deploy the workflow "
@@ -44,6 +46,10 @@ _MOUNTABLE = "gs://"
 _OBJECTS_HINT = (
     "set ORK_OBJECTS to gs://bucket/prefix (or `objects` in ork.yaml): it mounts only buckets of Google Cloud Storage; or run "
     "the task elsewhere, with a worker config with `where: docker`"
+)
+_REACHABLE_HINT = (
+    "set ORK_OBJECTS (or `objects` in ork.yaml) to a bucket, such as s3://bucket/prefix, or to the server that keeps the "
+    "documents, such as https://ork.example.org"
 )
 NO_PLACE = (
     "Cloud Run needs a project and a region",
@@ -59,15 +65,14 @@ class Placement:
         self._default = project.default_where
         self._project = project
         self.usual = project.gcp
+        self.cluster = project.kubernetes or ClusterDefaults()
 
-    @property
-    def is_used(self) -> bool:
-        """False if every task runs where it always did: on this machine or on a container engine."""
-        wheres = {self._default, *(config.where for config in self._configs.values())}
-        return Where.CLOUDRUN in wheres
+    def uses(self, platform: Where) -> bool:
+        """Whether a task may run on the platform."""
+        return platform in {self._default, *(config.where for config in self._configs.values())}
 
     def config(self, spec: TaskSpec) -> WorkerConfig | None:
-        """The worker config of a task on Cloud Run; None for all other tasks."""
+        """The worker config of a task on a platform; None for all other tasks."""
         if not isinstance(spec.action, _MOVABLE):
             return None
         config = self._configs.get(spec.worker or DEFAULT) or self._configs.get(DEFAULT)
@@ -75,52 +80,79 @@ class Placement:
             is_for_it = config.where is (Where.LOCAL if spec.image is None else Where.DOCKER)
             config = None if not is_for_it and spec.worker is None else config
         where = (config.where if config is not None else None) or self._default
-        if where is not Where.CLOUDRUN:
+        if where not in PLATFORMS:
             return None
-        return config or WorkerConfig(DEFAULT, Where.CLOUDRUN)
+        return config or WorkerConfig(DEFAULT, where)
+
+    def platform(self, config: WorkerConfig) -> Where | None:
+        """What runs the tasks of a config."""
+        return config.where or self._default
 
     def place(self, config: WorkerConfig) -> Place | None:
-        """None if project or region is unknown."""
+        """The place on Cloud Run; None if project or region is unknown."""
         project = config.project or (self.usual.project if self.usual else None)
         region = config.region or (self.usual.region if self.usual else None)
         return Place(project, region) if project and region else None
 
     def places(self) -> list[Place]:
-        """All places that tasks may run in."""
+        """All places on Cloud Run that tasks may run in."""
         configs = [each for each in self._configs.values() if each.where in (None, Where.CLOUDRUN)]
-        found = [self.usual, *(self.place(config) for config in configs if self.is_used)]
+        found = [self.usual, *(self.place(config) for config in configs if self.uses(Where.CLOUDRUN))]
         return list(dict.fromkeys(place for place in found if place is not None))
+
+    def namespace(self, config: WorkerConfig) -> KubernetesPlace:
+        """The place on Kubernetes. A config that names another context does not get the project's namespace."""
+        usual, pod = self.cluster.place, config.pod
+        if pod.context is not None and pod.context != usual.context:
+            return KubernetesPlace(pod.context, pod.namespace)
+        return KubernetesPlace(usual.context, pod.namespace or usual.namespace)
+
+    def namespaces(self) -> list[KubernetesPlace]:
+        """All places on Kubernetes that tasks may run in."""
+        configs = [each for each in self._configs.values() if self.platform(each) is Where.KUBERNETES]
+        return list(dict.fromkeys([self.cluster.place, *map(self.namespace, configs)]))
 
     def task(self, spec: TaskSpec) -> TaskSpec:
         """The task as it is run: with its executor and image."""
         config = self.config(spec)
         if config is None:
             return spec
-        executor = executor_name(self.place(config), self.usual)
+        if self.platform(config) is Where.KUBERNETES:
+            executor = cluster_executor(self.namespace(config), self.cluster.place)
+        else:
+            executor = executor_name(self.place(config), self.usual)
         return replaced(spec, executor=executor, image=spec.image or config.image, isolation=None)
 
     def workflow(self, workflow: CompiledWorkflow) -> CompiledWorkflow:
         tasks = tuple(map(self.task, workflow.tasks))
         return workflow if tasks == workflow.tasks else replaced(workflow, tasks=tasks)
 
+    # ── what cannot run there ────────────────────────────────────────────────────────────────────
+
     def problem(self, spec: TaskSpec) -> tuple[str, str] | None:
-        """Why a task that belongs on Cloud Run cannot run there, and a hint; None if it can, or belongs elsewhere."""
+        """Why a task that belongs on a platform cannot run there, and a hint; None if it can, or belongs elsewhere."""
         if isinstance(spec.action, CloudRunJob):
             return None if self.usual else NO_PLACE
         config = self.config(spec)
         if config is None:
             return None
-        if self.place(config) is None:
+        platform = self.platform(config)
+        assert platform is not None
+        if platform is Where.CLOUDRUN and self.place(config) is None:
             return NO_PLACE
         shown = f"worker config {quoted(config.name)}"
         if isinstance(spec.action, RustProgram) or spec.environment is not None:
             what = "a program to be compiled" if isinstance(spec.action, RustProgram) else "`environment`"
             return (
-                f"{what} must be part of the image on Cloud Run",
+                f"{what} must be part of the image on {PLATFORMS[platform]}",
                 "build it into the image, and run it with `command`",
             )
         if spec.image is None and config.image is None:
-            return f"{shown} is for Cloud Run, and there is no image with the task's code", _IMAGE_HINT
+            return f"{shown} is for {PLATFORMS[platform]}, and there is no image with the task's code", _IMAGE_HINT
+        if (problem := _value_problem(spec, PLATFORMS[platform])) is not None:
+            return problem
+        if platform is Where.KUBERNETES:
+            return self._kubernetes_problem(spec)
         size = size_problem(config.resources.cpu, config.resources.memory)
         if size is not None:
             return f"{shown}: {size}", "see docs/cloud-run.md for the sizes it offers"
@@ -128,32 +160,39 @@ class Placement:
 
     def _file_problem(self, spec: TaskSpec) -> tuple[str, str] | None:
         """Files of an image in which nothing of ours runs are in volumes of the object store's bucket."""
-        action, objects = spec.action, self._project.objects
-        if not isinstance(action, Container):
-            return None
-        paths = [path for path in (action.to_file, action.from_file) if path is not None]
-        refs = [*action.argv, *(value for _, value in (*spec.inputs, *spec.env))]
-        if any(isinstance(value, Ref) and value.as_file for value in refs):
-            return "an image without a worker gets no files (`as: file`) on Cloud Run", _FUNCTION_HINT
-        if action.from_file is not None and not is_json_file(action.from_file):
-            return f"on Cloud Run the output {action.from_file} must be JSON", _FUNCTION_HINT
-        for path in paths:
+        objects = self._project.objects
+        for path in (paths := _files_of(spec)):
             if dirname(path) == "/":
                 return f"{path} must be in a folder: a bucket cannot be mounted at /", f"write /data{path}"
         if paths and objects is not None and not objects.startswith(_MOUNTABLE):
             return f"Cloud Run cannot mount the object store {objects} for its file {paths[0]}", _OBJECTS_HINT
         return None
 
+    def _kubernetes_problem(self, spec: TaskSpec) -> tuple[str, str] | None:
+        """Pods share nothing with this machine but the object store. An output is left in a volume, which needs a folder."""
+        objects, action = self._project.objects, spec.action
+        if isinstance(action, Container) and action.from_file is not None and dirname(action.from_file) == "/":
+            path = action.from_file
+            return f"{path} must be in a folder: a volume cannot be mounted at /", f"write /data{path}"
+        if objects is not None and "://" not in objects:
+            return (
+                f"pods on Kubernetes cannot reach the object store {objects}, a folder of this machine",
+                _REACHABLE_HINT,
+            )
+        return None
+
     def hidden(self, spec: TaskSpec, workflow: CompiledWorkflow | ParsedWorkflow) -> tuple[str, str] | None:
-        """The first value of the task that would be visible on Cloud Run and must not be, with a hint."""
-        if self.config(spec) is None and not isinstance(spec.action, CloudRunJob):
+        """The first value of the task that would be visible on its platform and must not be, with a hint."""
+        config = self.config(spec)
+        if config is None and not isinstance(spec.action, CloudRunJob):
             return None
+        platform = Where.CLOUDRUN if config is None else self.platform(config)
+        assert platform is not None
         for name in named_secrets(spec):
-            declared = self._project.secrets.get(name)
-            is_there = declared is not None and declared.origin is SecretOrigin.GCP
-            if not is_there or (declared is not None and secret_reference(declared, self._gcp_project) is None):
-                hint = f"keep it in Secret Manager and declare `secrets: {{{name}: {{from: gcp}}}}` in ork.yaml"
-                return f"secret {quoted(name)} would be visible on Cloud Run", hint
+            if not self._is_referable(self._project.secrets.get(name), platform):
+                kept, origin = _KEPT[platform]
+                hint = f"keep it in {kept} and declare `secrets: {{{name}: {{from: {origin}}}}}` in ork.yaml"
+                return f"secret {quoted(name)} would be visible on {PLATFORMS[platform]}", hint
         sensitive = {param.name for param in workflow.params if param.sensitive}
         for _, value in (*spec.inputs, *spec.env):
             if (
@@ -162,24 +201,49 @@ class Placement:
                 and len(value.path) > 1
                 and value.path[1] in sensitive
             ):
-                hint = "use a secret in Secret Manager instead"
-                return f"param {quoted(str(value.path[1]))} is sensitive, and would be visible on Cloud Run", hint
+                hint = f"use a secret in {_KEPT[platform][0]} instead"
+                shown = f"param {quoted(str(value.path[1]))} is sensitive"
+                return f"{shown}, and would be visible on {PLATFORMS[platform]}", hint
         return None
 
-    @property
-    def _gcp_project(self) -> str | None:
-        return self.usual.project if self.usual else None
+    def _is_referable(self, declared: SecretDeclaration | None, platform: Where) -> bool:
+        """Whether the platform itself can give the secret to a task."""
+        if declared is None or declared.origin is not _KEPT[platform][1]:
+            return False
+        project = self.usual.project if self.usual else None
+        return platform is Where.KUBERNETES or secret_reference(declared, project) is not None
+
+
+def _value_problem(spec: TaskSpec, platform: str) -> tuple[str, str] | None:
+    """Nothing of ours runs in a plain image, so nothing there can read or store values that are not JSON."""
+    action = spec.action
+    if not isinstance(action, Container):
+        return None
+    values = [*action.argv, *(value for _, value in (*spec.inputs, *spec.env))]
+    if any(isinstance(value, Ref) and value.as_file for value in values):
+        return f"an image without a worker gets no files (`as: file`) on {platform}", _FUNCTION_HINT
+    if action.from_file is not None and not is_json_file(action.from_file):
+        return f"on {platform} the output {action.from_file} must be JSON", _FUNCTION_HINT
+    return None
+
+
+_KEPT = {
+    Where.CLOUDRUN: ("Secret Manager", SecretOrigin.GCP),
+    Where.KUBERNETES: ("a Secret", SecretOrigin.KUBERNETES),
+}
+
+
+def _files_of(spec: TaskSpec) -> list[str]:
+    """The input and output file of an image in which nothing of ours runs."""
+    action = spec.action
+    if not isinstance(action, Container):
+        return []
+    return [path for path in (action.to_file, action.from_file) if path is not None]
 
 
 def check_placement(parsed: ParsedWorkflow, project: Project, report: ProblemReport) -> None:
-    """Check that tasks that belong on Cloud Run can run there."""
+    """Check that tasks that belong on a platform can run there."""
     placement = Placement(project)
-    if project.default_where is Where.KUBERNETES:
-        report.add(
-            "ORK606",
-            "default_where: kubernetes is not supported in this version",
-            next(iter(parsed.tasks.values())).key,
-        )
     for task in parsed.tasks.values():
         if not task.is_complete:
             continue

@@ -10,6 +10,8 @@ from ork.compile.workers import broken_config, config_for
 from ork.definition.project import Project
 from ork.model.cloud_run import CLOUD_RUN, is_on_cloud_run, size_for
 from ork.model.infra import Resources, Where, resources_of
+from ork.model.kubernetes import is_on_kubernetes
+from ork.model.platforms import is_on_platform
 from ork.model.prices import BY_THE_SECOND, AttemptPrice, OperationCounts, OperationPrice, Prices
 from ork.model.workflow import CloudRunJob, SubWorkflow, TaskSpec
 
@@ -73,6 +75,8 @@ class Pricing:
         if is_on_cloud_run(executor):
             return self._cloud_run(spec, executor)
         where = Where.DOCKER if executor == CONTAINER else Where.LOCAL
+        if is_on_kubernetes(executor):
+            where = Where.KUBERNETES
         why = broken_config(spec, self._project.broken_workers)
         config = config_for(spec, self._project.workers or {}) if why is None else None
         return self._priced(where, resources_of(spec.resources, config), why)
@@ -116,7 +120,7 @@ class Pricing:
         if isinstance(spec.action, SubWorkflow):
             found = self._operations({}, {})
         else:
-            counts = OBJECTS_ELSEWHERE if price.where == CLOUD_RUN else OBJECTS_HERE
+            counts = OBJECTS_ELSEWHERE if is_on_platform(price.where) else OBJECTS_HERE
             found = self._operations(counts, WAKES if self._is_woken and price.where == CLOUD_RUN else {})
         return AttemptPrice(
             price.where, price.vcpus, price.gib, price.usd_per_second, price.billed, found, price.why_unknown

@@ -13,7 +13,7 @@ from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.infra import Resources, Where, WorkerConfig
 from ork.model.workflow import TaskSpec
 
-_SUPPORTED = (Where.LOCAL, Where.DOCKER, Where.CLOUDRUN)
+_ANYWHERE = (None, Where.CLOUDRUN, Where.KUBERNETES)
 
 
 def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerConfig | None:
@@ -23,11 +23,8 @@ def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerCon
 
 
 def fits(spec: TaskSpec, config: WorkerConfig) -> bool:
-    """A config without `where` can run any task, and so can one for Cloud Run: `ork.compile.placement` checks the rest."""
-    return config.where in (None, Where.CLOUDRUN) or config.where in (
-        None,
-        Where.LOCAL if spec.image is None else Where.DOCKER,
-    )
+    """A config without `where` can run any task, and so can one for a platform: `ork.compile.placement` checks the rest."""
+    return config.where in (*_ANYWHERE, Where.LOCAL if spec.image is None else Where.DOCKER)
 
 
 def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
@@ -62,9 +59,6 @@ def _check_name(task: ParsedTask, name: str, configs: Mapping[str, WorkerConfig]
             f"workers.yaml has: {', '.join(sorted(configs))}" if configs else "write one into workers.yaml"
         )
         report.add("ORK606", f"there is no worker config {quoted(name)}", task.node_at("worker"), hint=hint)
-    elif config.where is not None and config.where not in _SUPPORTED:
-        message = f"worker config {quoted(name)} is for {config.where}, which this version does not support"
-        report.add("ORK606", message, task.node_at("worker"), hint="use one with `where: docker` or `where: local`")
     elif task.is_complete and not fits(task.spec, config):
         hint = "name an `image`" if task.spec.image is None else "use one with `where: docker`"
         message = f"worker config {quoted(name)} is for {config.where}, and cannot run this task"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval", "job")
 # The executors that `ork.app.executors` makes; tasks name them with `executor`.
-EXECUTORS = ("process", "python", "rust", "container", "cloudrun")
+EXECUTORS = ("process", "python", "rust", "container", "cloudrun", "kubernetes")
 _OWN_NAMES = (*EXECUTORS, "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ork.model.alarm import AlarmConfig
     from ork.model.cloud_run import Place
     from ork.model.infra import Where, WorkerConfig
+    from ork.model.kubernetes import ClusterDefaults
     from ork.model.publishing import PublishConfig
     from ork.model.secret import SecretDeclaration
     from ork.model.sign_in import OidcConfig
@@ -56,6 +57,7 @@ class Project(Record):
     pass_env: tuple[str, ...] = ()
     default_where: Where | None = None  # of worker configs without `where`
     gcp: Place | None = None
+    kubernetes: ClusterDefaults | None = None
     prices: str | None = None  # a price file, relative to the folder
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None if not read
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`

@@ -9,6 +9,7 @@ from ork.definition.alarm_key import ALARM_SCHEMA, read_alarm
 from ork.definition.custom import check_executor, custom_executors_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.pod_keys import read_kubernetes
 from ork.definition.problems import Problem, quoted
 from ork.definition.project import Durability, Project
 from ork.definition.rates import RATE_SCHEMA, read_rate
@@ -285,6 +286,12 @@ PROJECT_TABLE = Table(
             _read_gcp,
             "The Google Cloud project and region of tasks on Cloud Run.",
             {"$ref": "#/$defs/gcp"},
+        ),
+        Key(
+            "kubernetes",
+            read_kubernetes,
+            "The namespace and context of tasks on Kubernetes, and the image that brings the worker.",
+            {"$ref": "#/$defs/kubernetes"},
         ),
         Key(
             "prices",

@@ -13,6 +13,7 @@ from ork.definition.environments import ENVIRONMENT_TABLE
 from ork.definition.keys import Table
 from ork.definition.locations_file import LOCATION_TABLE
 from ork.definition.params import PARAM_TABLE
+from ork.definition.pod_keys import KUBERNETES_TABLE, TOLERATION_TABLE
 from ork.definition.project_file import EXECUTOR_TABLE, GCP_TABLE, POOL_TABLE, PROJECT_TABLE
 from ork.definition.quantities import RESOURCES_TABLE
 from ork.definition.rates import RATE_TABLE
@@ -90,7 +91,8 @@ def workers_schema() -> dict[str, Any]:
         "required": ["workers"],
         "additionalProperties": False,
     }
-    return {"$schema": _DRAFT, "title": "Ork worker configs", "anyOf": [wrapped, bare]}
+    definitions = {"toleration": _object(TOLERATION_TABLE)}
+    return {"$schema": _DRAFT, "title": "Ork worker configs", "anyOf": [wrapped, bare], "$defs": definitions}
 
 
 def project_schema() -> dict[str, Any]:
@@ -98,6 +100,7 @@ def project_schema() -> dict[str, Any]:
         "name": _NAME,
         "pool": _object(POOL_TABLE),
         "gcp": _object(GCP_TABLE),
+        "kubernetes": _object(KUBERNETES_TABLE),
         "rate": _object(RATE_TABLE),
         "executor": _object(EXECUTOR_TABLE),
         "secret": _object(SECRET_TABLE),

@@ -15,11 +15,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATTERN = re.compile(r"[A-Za-z0-9_.*?-]+")
 _NEEDED = {SecretOrigin.FILE: "path", SecretOrigin.COMMAND: "argv"}
 _OF_ORIGIN = {
-    "variable": SecretOrigin.ENV,
-    "path": SecretOrigin.FILE,
-    "argv": SecretOrigin.COMMAND,
-    "secret": SecretOrigin.GCP,
-    "version": SecretOrigin.GCP,
+    "variable": (SecretOrigin.ENV,),
+    "path": (SecretOrigin.FILE,),
+    "argv": (SecretOrigin.COMMAND,),
+    "secret": (SecretOrigin.GCP, SecretOrigin.KUBERNETES),
+    "version": (SecretOrigin.GCP,),
+    "key": (SecretOrigin.KUBERNETES,),
 }
 _EXAMPLES = {"path": "path: /run/secrets/NAME", "argv": "argv: [vault, kv, get, -field=value, secret/NAME]"}
 
@@ -53,7 +54,7 @@ def _declaration(
     origin = values.get("from")
     if origin is None:
         if SECRET_TABLE.missing(body):
-            hint = f"write `{name}: {{from: env}}`, or `file`, `command` or `gcp`"
+            hint = f"write `{name}: {{from: env}}`, or `file`, `command`, `gcp` or `kubernetes`"
             reading.refuse("ORK102", "a secret needs `from`", key, hint=hint)
         return None
     needed = _NEEDED.get(origin)
@@ -61,7 +62,7 @@ def _declaration(
         reading.refuse("ORK102", f"a secret from a {origin} needs `{needed}`", key, hint=f"`{_EXAMPLES[needed]}`")
         return None
     for own, wanted in _OF_ORIGIN.items():
-        if own in values and wanted is not origin:
+        if own in values and origin not in wanted:
             reading.refuse("ORK104", f"`{own}` cannot be used with `from: {origin}`", key)
             return None
     fields = {field: value for field, value in values.items() if field != "from"}
@@ -123,7 +124,7 @@ SECRET_TABLE = Table(
         Key(
             "from",
             choice(SecretOrigin),
-            "The source of its value: env, file, command or gcp (Secret Manager).",
+            "The source of its value: env, file, command, gcp (Secret Manager) or kubernetes (a Secret).",
             {"enum": [origin.value for origin in SecretOrigin]},
             required=True,
         ),
@@ -138,9 +139,10 @@ SECRET_TABLE = Table(
         Key(
             "secret",
             read_text,
-            "With `gcp`: its name in Secret Manager, or projects/P/secrets/NAME. Default: the secret's name.",
+            "With `gcp`: its name in Secret Manager, or projects/P/secrets/NAME. With `kubernetes`: the Secret. Default: the secret's name.",
             {"type": "string"},
         ),
+        Key("key", read_text, "With `kubernetes`: the Secret's entry. Default: the secret's name.", {"type": "string"}),
         Key("version", read_text, "With `gcp`: the version. Default: latest.", {"type": ["string", "integer"]}),
         Key(
             "timeout",

@@ -13,6 +13,7 @@ from typing import Any
 from ork.definition.containers import read_image
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.pod_keys import POD_KEYS, refuse_on_kubernetes
 from ork.definition.problems import Problem, quoted
 from ork.definition.quantities import CPU_KEY, MEMORY_KEY
 from ork.definition.report import ProblemReport, Suggester
@@ -31,6 +32,7 @@ from ork.definition.values import (
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.cloud_run import Gpu, size_problem
 from ork.model.infra import Mount, Pull, Resources, Where, WorkerConfig
+from ork.model.kubernetes import PodSettings
 from ork.model.record import Record, made
 
 WORKERS_FILE = "workers.yaml"
@@ -48,7 +50,10 @@ _ONLY_IN = {
         "cpu", "memory", "timeout", "env", "image", "service_account", "vpc_connector", "network", "subnet", "gpu",
         "project", "region",
     ),
-    Where.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
+    Where.KUBERNETES: (
+        "cpu", "memory", "timeout", "env", "image", "user", "read_only", "pull", "service_account", "gpu",
+        *(key.name for key in POD_KEYS),
+    ),
 }  # fmt: skip
 ALL = "*"  # all names, in `Workers.broken`
 
@@ -178,10 +183,25 @@ def _refuse_elsewhere(values: Mapping[str, Any], node: Node, reading: Reading) -
         if name != "where" and name not in _ONLY_IN[place]:
             hint = f"known there: {', '.join(_ONLY_IN[place])}"
             reading.refuse("ORK608", f"`{name}` has no effect with `where: {place}`", node.get(name) or node, hint=hint)
-    problem = size_problem(values.get("cpu"), values.get("memory")) if place is Where.CLOUDRUN else None
+    if place is Where.KUBERNETES:
+        refuse_on_kubernetes(values, node, reading)
+    if place is not Where.CLOUDRUN:
+        return
+    _check_gpu(values, node, reading)
+    problem = size_problem(values.get("cpu"), values.get("memory"))
     if problem is not None:
         at = node.get("memory") if "memory" in problem else node.get("cpu")
         reading.refuse("ORK608", problem, at or node, hint="see docs/cloud-run.md for the sizes it offers")
+
+
+def _check_gpu(values: Mapping[str, Any], node: Node, reading: Reading) -> None:
+    """An accelerator of Cloud Run is named by its type."""
+    if values.get("gpu") in (None, *Gpu):
+        return
+    hint = f"one of: {', '.join(Gpu)}"
+    reading.refuse(
+        "ORK104", f"{quoted(values['gpu'])} is not an accelerator of Cloud Run", node.get("gpu") or node, hint=hint
+    )
 
 
 def _read_mount(node: Node, reading: Reading) -> Mount | None:
@@ -199,9 +219,11 @@ def _read_mount(node: Node, reading: Reading) -> Mount | None:
 
 
 def _config(name: str, values: Mapping[str, Any]) -> WorkerConfig:
-    rest = {key: value for key, value in values.items() if key not in ("cpu", "memory")}
+    of_pod = {key.name for key in POD_KEYS}
+    rest = {key: value for key, value in values.items() if key not in ("cpu", "memory", *of_pod)}
     resources = Resources(values.get("cpu"), values.get("memory"))
-    return WorkerConfig(name, **{"where": None, **rest}, resources=resources)
+    pod = PodSettings(**{key: value for key, value in values.items() if key in of_pod})
+    return WorkerConfig(name, **{"where": None, **rest}, resources=resources, pod=pod)
 
 
 def _read_capability(node: Node, reading: Reading) -> str | None:
@@ -290,8 +312,14 @@ WORKER_TABLE = Table(
         Key("service_account", read_text, "The service account of its processes.", _TEXT),
         Key("vpc_connector", read_text, "The connector to a private network.", _TEXT),
         Key("subnet", read_text, "With `network` on Cloud Run: the subnetwork of its tasks.", _TEXT),
-        Key("gpu", choice(Gpu), "On Cloud Run: one accelerator of this type.", {"enum": [gpu.value for gpu in Gpu]}),
+        Key(
+            "gpu",
+            read_text,
+            "On Cloud Run: one accelerator of this type. On Kubernetes: their number, `2`, or `RESOURCE=NUMBER`.",
+            {"type": ["string", "integer"]},
+        ),
         Key("project", read_cloud_name, "On Cloud Run: the project. Default: `gcp` in ork.yaml.", _TEXT),
         Key("region", read_cloud_name, "On Cloud Run: the region. Default: `gcp` in ork.yaml.", _TEXT),
+        *POD_KEYS,
     ),
 )

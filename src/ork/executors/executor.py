@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from ork.model.cloud_run import FENCE_SECONDS
 from ork.model.ids import AttemptKey, RunId
+from ork.model.platforms import FENCE_SECONDS
 from ork.model.record import Record
 from ork.model.task import Attempt, Status
 from ork.model.workflow import Isolation, TaskSpec
@@ -123,8 +123,8 @@ class ExecutorTraits(Record):
 
 
 CONTAINER_TRAITS = ExecutorTraits(presence_is_heartbeat=True)
-# The platform itself confirms that an execution has ended, so a worker may be silent for longer before it ends its task.
-CLOUD_RUN_TRAITS = ExecutorTraits(
+# Of platforms with machines of their own, which confirm ends by themselves (`ork.model.platforms`).
+PLATFORM_TRAITS = ExecutorTraits(
     fences_itself=True,
     presence_is_heartbeat=True,
     starts_groups=1000,
@@ -134,8 +134,8 @@ CLOUD_RUN_TRAITS = ExecutorTraits(
 
 
 class Executor(Protocol):
-    """Executors inherit from this class: traits, `group_size`, `start_groups`, `status_address`, `release` and `forget_run`
-    have defaults."""
+    """Executors inherit from this class: traits, `group_size`, `start_groups`, `why_waiting`, `status_address`, `release` and
+    `forget_run` have defaults."""
 
     traits: ExecutorTraits = ExecutorTraits()
     name: str
@@ -192,6 +192,11 @@ class Executor(Protocol):
         """Releases what this process holds and stops no attempt: they go on, and the next scheduler finds them."""
         ...
 
+    def why_waiting(self, attempt: AttemptKey) -> str | None:  # noqa: ARG002 (a default that knows nothing)
+        """Why the attempt has not begun, in the platform's words; None if nothing is known. Part of the failure of an attempt
+        that does not start in time."""
+        return None
+
     @property
     def status_address(self) -> str | None:
         """The socket to which workers on this machine report that they wrote a status, if there is one."""
@@ -239,6 +244,9 @@ class OnDemand(Executor):
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._executor.stop(attempts, at_once=at_once)
+
+    def why_waiting(self, attempt: AttemptKey) -> str | None:
+        return None if self._made is None else self._made.why_waiting(attempt)
 
     def release(self, attempts: Sequence[Attempt]) -> None:
         self._executor.release(attempts)

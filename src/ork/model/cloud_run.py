@@ -8,7 +8,6 @@ from ork.model.ids import AttemptKey
 from ork.model.record import Record
 
 CLOUD_RUN = "cloudrun"
-FENCE_SECONDS = 600.0  # of workers there: the platform itself confirms that an execution has ended
 
 GI = 1 << 30
 MI = 1 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.model.cloud_run import CLOUD_RUN
+from ork.model.platforms import is_on_platform
 
 
 def machine_of(external_name: str) -> str | None:
@@ -18,4 +18,4 @@ def machine_of(external_name: str) -> str | None:
 
 def is_fenced(external_name: str) -> bool:
     """True if the attempt's worker, if it has one, ends its task when it cannot write a heartbeat."""
-    return external_name.startswith(("local:", "sim:", f"{CLOUD_RUN}:"))
+    return external_name.startswith(("local:", "sim:")) or is_on_platform(external_name)

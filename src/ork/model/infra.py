@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from ork.model.kubernetes import PodSettings
 from ork.model.record import Record
 
 # Prefix of the root of a version whose files are in an image: `image:/app`.
@@ -68,9 +69,10 @@ class WorkerConfig(Record):
     service_account: str | None = None
     vpc_connector: str | None = None
     subnet: str | None = None
-    gpu: str | None = None  # type of accelerator
+    gpu: str | None = None  # on Cloud Run the type of accelerator, on Kubernetes their number
     project: str | None = None
     region: str | None = None
+    pod: PodSettings = PodSettings()
 
 
 def resources_of(requested: Resources | None, config: WorkerConfig | None) -> Resources:

@@ -29,6 +29,7 @@ class SecretOrigin(StrEnum):
     FILE = "file"
     COMMAND = "command"
     GCP = "gcp"
+    KUBERNETES = "kubernetes"
 
 
 class SecretDeclaration(Record):
@@ -40,7 +41,8 @@ class SecretDeclaration(Record):
     variable: str | None = None
     path: str | None = None
     argv: tuple[str, ...] = ()
-    secret: str | None = None  # in Secret Manager: its name, or projects/P/secrets/NAME
+    secret: str | None = None  # in Secret Manager: its name, or projects/P/secrets/NAME; on Kubernetes: the Secret
+    key: str | None = None  # on Kubernetes: the entry of the Secret
     version: str = "latest"
     timeout: float = 10.0
     workflows: tuple[str, ...] | None = None
@@ -59,6 +61,11 @@ def secret_reference(declared: SecretDeclaration, project: str | None) -> str | 
             return None
         name = f"projects/{project}/secrets/{name}"
     return f"{name}/versions/{declared.version}"
+
+
+def secret_entry(declared: SecretDeclaration) -> str:
+    """The entry of a Kubernetes Secret, as `secret/key`. Both are the secret's own name unless they are given."""
+    return f"{declared.secret or declared.name}/{declared.key or declared.name}"
 
 
 def is_reserved(name: str) -> bool:

@@ -319,7 +319,13 @@ class Observer:
         if given_up is None:
             self._schedule_next(watched)
         else:
-            self._give_up(watched, seen, *given_up)
+            self._give_up(watched, seen, given_up[0], self._with_words(watched, *given_up))
+
+    def _with_words(self, watched: Watched, reason: GiveUp, failure: Failure) -> Failure:
+        """The failure of an attempt that did not start in time, with the platform's words if it has any."""
+        executor = self._executors.get(watched.attempt.executor) if reason is GiveUp.NOT_STARTED else None
+        words = None if executor is None else executor.why_waiting(watched.attempt.key)
+        return failure if words is None else Failure(failure.kind, f"{failure.message}: {words}", failure.detail)
 
     def not_started(self, key: AttemptKey, failure: Failure, final: bool) -> list[tuple[RunId, ev.AttemptEvent]]:
         """The executor could not start the attempt: retry until the start limit, unless the failure is final."""

@@ -66,5 +66,6 @@ class SchedulerOptions(Record):
     traceparent: Callable[[AttemptKey], str | None] | None = None  # parent of the attempt's own spans
     worker_for: Callable[[TaskSpec], WorkerConfig | None] = _no_config  # from workers.yaml
     placed: Callable[[CompiledWorkflow], CompiledWorkflow] | None = None  # with the executors that its tasks get here
-    cloud_run: Callable[[TaskSpec, Version], dict[str, Any] | None] | None = None  # settings of a task on Cloud Run
+    # What a task on a platform adds to `container` of its spec: `cloud_run` or `kubernetes`.
+    platform: Callable[[TaskSpec, Version], dict[str, Any] | None] | None = None
     prices: Callable[[], PriceList | None] | None = None  # for runs with a budget; without them budgets have no effect

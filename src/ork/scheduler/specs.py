@@ -149,9 +149,9 @@ class SpecWriter:
         }
 
     def _container(self, job: LaunchJob, spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] | None:
-        made, cloud_run = container_document(spec, config), self._options.cloud_run
-        on_cloud_run = None if cloud_run is None else cloud_run(spec, job.version)
-        return made if on_cloud_run is None else {**(made or {}), "cloud_run": on_cloud_run}
+        made, platform = container_document(spec, config), self._options.platform
+        there = None if platform is None else platform(spec, job.version)
+        return made if there is None else {**(made or {}), **there}
 
     def _share(self, job: LaunchJob, name: str, bound: Bound) -> Bound:
         """Replace a large value by a reference to an object that is written once for all specs.

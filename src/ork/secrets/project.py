@@ -8,11 +8,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ork.errors import SecretError, UndeclaredSecretError
-from ork.model.secret import SecretDeclaration, SecretOrigin, declaration_lines, is_reserved, secret_reference
+from ork.model.secret import (
+    SecretDeclaration,
+    SecretOrigin,
+    declaration_lines,
+    is_reserved,
+    secret_entry,
+    secret_reference,
+)
 from ork.secrets.providers import PROVIDERS, ProviderContext, read_secret_file
 
 READY_SECONDS = 2.0  # how long commands may delay the launch of other tasks
-_ELSEWHERE = (SecretOrigin.COMMAND, SecretOrigin.GCP)  # their values are not at hand
+_ELSEWHERE = (SecretOrigin.COMMAND, SecretOrigin.GCP, SecretOrigin.KUBERNETES)  # their values are not at hand
 ReadEnvFile = Callable[[str], dict[str, str]]
 
 
@@ -51,12 +58,7 @@ class ProjectSecrets:
             raise UndeclaredSecretError(
                 f"`{name}` is reserved for Ork and never passed to a task", hint="name another secret"
             )
-        declared = self._declared.get(name)
-        if declared is not None and not declared.is_for(workflow):
-            raise UndeclaredSecretError(
-                f"ork.yaml does not give secret `{name}` to workflow `{workflow}`",
-                hint=f"add {workflow} to `workflows` of secrets.{name} in ork.yaml",
-            )
+        declared = self._for(name, workflow)
         if declared is not None:
             return self._read(declared, _command_seconds(declared) if waits else 0.0)
         if name not in self.found():
@@ -69,14 +71,28 @@ class ProjectSecrets:
             raise SecretError(f"there is no secret `{name}` in the environment, .env or .ork/secrets")
         return value
 
-    def reference(self, name: str, workflow: str, project: str | None) -> str:
-        """Where a platform finds the secret by itself. SecretError if it is not declared that way for the workflow."""
+    def entry(self, name: str, workflow: str) -> str:
+        """The entry of a Kubernetes Secret, as `secret/key`. SecretError if it is not declared that way for the workflow."""
+        declared = self._for(name, workflow)
+        if declared is None or declared.origin is not SecretOrigin.KUBERNETES:
+            raise SecretError(
+                f"secret `{name}` cannot be given to a task on Kubernetes: its value would be visible there",
+                hint=f"keep it in a Secret and declare `secrets: {{{name}: {{from: kubernetes}}}}` in ork.yaml",
+            )
+        return secret_entry(declared)
+
+    def _for(self, name: str, workflow: str) -> SecretDeclaration | None:
         declared = self._declared.get(name)
         if declared is not None and not declared.is_for(workflow):
             raise UndeclaredSecretError(
                 f"ork.yaml does not give secret `{name}` to workflow `{workflow}`",
                 hint=f"add {workflow} to `workflows` of secrets.{name} in ork.yaml",
             )
+        return declared
+
+    def reference(self, name: str, workflow: str, project: str | None) -> str:
+        """Where Cloud Run finds the secret by itself. SecretError if it is not declared that way for the workflow."""
+        declared = self._for(name, workflow)
         is_there = declared is not None and declared.origin is SecretOrigin.GCP
         reference = secret_reference(declared, project) if declared is not None and is_there else None
         if reference is None:

@@ -79,9 +79,18 @@ def from_secret_manager(secret: SecretDeclaration, _context: ProviderContext) ->
     )
 
 
+def from_kubernetes(secret: SecretDeclaration, _context: ProviderContext) -> str:
+    """Only the kubelet reads such a secret. Its value never passes through a scheduler."""
+    raise SecretError(
+        f"secret `{secret.name}` is in a Secret of Kubernetes, which only tasks on Kubernetes are given",
+        hint="for tasks elsewhere declare it with `from: env`, `file` or `command`",
+    )
+
+
 PROVIDERS: Mapping[SecretOrigin, Provider] = {
     SecretOrigin.ENV: from_env,
     SecretOrigin.FILE: from_file,
     SecretOrigin.COMMAND: from_command,
     SecretOrigin.GCP: from_secret_manager,
+    SecretOrigin.KUBERNETES: from_kubernetes,
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ork.errors import ObjectsError
-from ork.model.cloud_run import is_on_cloud_run
 from ork.model.ids import TaskKey
+from ork.model.platforms import is_on_platform
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.status.heartbeats import MAX_ATTEMPTS
@@ -19,7 +19,7 @@ def platform_notes(objects: AttemptDocuments, attempts: Mapping[TaskKey, Attempt
     """The last note in the log of each attempt that was handed to a platform and has not begun."""
     notes = {}
     for key, attempt in list(attempts.items())[:MAX_ATTEMPTS]:
-        if attempt.status is AttemptStatus.DISPATCHED and is_on_cloud_run(attempt.executor):
+        if attempt.status is AttemptStatus.DISPATCHED and is_on_platform(attempt.executor):
             note = _last_note(objects, str(attempt.key))
             if note is not None:
                 notes[key] = note

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ork.model.cloud_run import FENCE_SECONDS, is_on_cloud_run
 from ork.model.external_names import is_fenced, machine_of
+from ork.model.platforms import FENCE_SECONDS, is_on_platform
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import CloudRunJob, Container, OnUnreachable
@@ -111,7 +111,7 @@ def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
     waits = spec is not None and spec.on_unreachable is OnUnreachable.WAIT
     if waits or is_plain or not is_fenced(attempt.external_name):
         return None
-    fence = max(snap.fence_seconds, FENCE_SECONDS) if is_on_cloud_run(attempt.executor) else snap.fence_seconds
+    fence = max(snap.fence_seconds, FENCE_SECONDS) if is_on_platform(attempt.executor) else snap.fence_seconds
     since = snap.beats.get(task.key) or attempt.closing_since or snap.now
     return since + timedelta(seconds=snap.stale_seconds + fence)
 

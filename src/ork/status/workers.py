@@ -30,9 +30,16 @@ def worker_json(config: WorkerConfig) -> dict[str, Any]:
         "service_account": config.service_account,
         "vpc_connector": config.vpc_connector,
         "subnet": config.subnet,
-        "gpu": None if config.gpu is None else str(config.gpu),
+        "gpu": config.gpu,
         "project": config.project,
         "region": config.region,
+        "namespace": config.pod.namespace,
+        "context": config.pod.context,
+        "node_selector": dict(config.pod.node_selector),
+        "tolerations": [each.manifest() for each in config.pod.tolerations],
+        "image_pull_secrets": list(config.pod.image_pull_secrets),
+        "labels": dict(config.pod.labels),
+        "pod_template": config.pod.pod_template,
     }
 
 

@@ -13,11 +13,18 @@ from ork.worker.supervise.claim import process_entries, read_spec, win_gate
 from ork.worker.system import processes
 
 _REFUSED = 3
+_IN_PODS = ("bring", "begin", "upload")  # for pods with an image without Ork
+# How platforms tell a worker its position in a launch group: Cloud Run, and indexed Jobs of Kubernetes.
+_POSITIONS = ("CLOUD_RUN_TASK_INDEX", "JOB_COMPLETION_INDEX")
 
 
 def main() -> None:
     """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1.spec.json; the token is in ORK_TOKEN. Without an argument
     the object store and the attempt are in ORK_OBJECTS and ORK_ATTEMPT_ID: platforms that start it pass variables."""
+    if len(sys.argv) > 1 and sys.argv[1] in _IN_PODS:
+        from ork.worker.pod import main as perform_in_pod
+
+        sys.exit(perform_in_pod(sys.argv[1:]))
     if len(sys.argv) == 1 and os.environ.get("ORK_OBJECTS"):
         sys.exit(perform(os.environ["ORK_OBJECTS"], os.environ.get("ORK_ATTEMPT_ID", "")))
     if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
@@ -57,18 +64,21 @@ def _group_member() -> str:
 
     key, text = os.environ.pop("ORK_GROUP_KEY", ""), os.environ.pop("ORK_ATTEMPTS", "")
     try:
-        attempt = members_of(text)[int(os.environ["CLOUD_RUN_TASK_INDEX"])]
+        position = next(os.environ[name] for name in _POSITIONS if name in os.environ)
+        attempt = members_of(text)[int(position)]
         os.environ["ORK_TOKEN"] = token_maker(bytes.fromhex(key))(attempt)
-    except (ValueError, KeyError, IndexError):
+    except (ValueError, StopIteration, IndexError):
         sys.exit(_refuse("neither an attempt nor a launch group is named"))
     os.environ["ORK_ATTEMPT_ID"] = attempt
     return attempt
 
 
 def _platform() -> dict[str, str]:
-    """The execution on Cloud Run that this process belongs to, by which schedulers find it."""
-    job, execution = os.environ.get("CLOUD_RUN_JOB"), os.environ.get("CLOUD_RUN_EXECUTION")
-    return {"job": job, "execution": execution} if job and execution else {}
+    """The execution on Cloud Run or the pod that this process belongs to, by which schedulers find it."""
+    job, execution, pod = (os.environ.get(name) for name in ("CLOUD_RUN_JOB", "CLOUD_RUN_EXECUTION", "ORK_POD"))
+    if job and execution:
+        return {"job": job, "execution": execution}
+    return {"pod": pod} if pod else {}
 
 
 def _refuse(why: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.executors.executor import CLOUD_RUN_TRAITS, ExecutorTraits
+from ork.executors.executor import PLATFORM_TRAITS, ExecutorTraits
 from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus
@@ -72,12 +72,12 @@ def test_a_worker_with_a_longer_fence_is_waited_for_longer() -> None:
 
 
 def test_where_the_platform_confirms_deaths_workers_go_on_without_heartbeats_for_ten_minutes() -> None:
-    top, run = running(spec("a", retries=1), CLOUD_RUN_TRAITS)
+    top, run = running(spec("a", retries=1), PLATFORM_TRAITS)
     let_pass(top, STALE + 600 - 10)
     assert len(attempts(top, run)) == 1
     let_pass(top, 20)
     assert len(attempts(top, run)) == 2
-    top, run = running(spec("a", retries=1), CLOUD_RUN_TRAITS)
+    top, run = running(spec("a", retries=1), PLATFORM_TRAITS)
     top.executor.is_reachable = True  # its execution runs: that counts as a heartbeat
     let_pass(top, 10 * (STALE + 600), by=30)
     assert len(attempts(top, run)) == 1

@@ -217,7 +217,7 @@ async def _prepare(installation: Installation, verifier: IdentityVerifier | None
     """Loads what the first request needs: a platform gives more CPU to a starting process than to a request."""
     import ork.scheduler.service
     import ork.scheduler.step  # noqa: F401
-    from ork.app.scheduler_options import uses_cloud_run
+    from ork.app.platforms import uses_cloud_run
 
     await installation.prepare_tick()
     if installation.clock is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ork.app.installation import Installation
-    from ork.model.access import Token
+    from ork.model.access import Role, Token
 
 ROLES = ("viewer", "operator", "admin", "scheduler")
 
@@ -33,9 +33,14 @@ def token_command() -> None:
 @click.option("--role", type=click.Choice(ROLES), default="viewer", show_default=True)
 @click.option("--name", default="token", show_default=True, help="Shown in the audit log.")
 @click.option("--expires", metavar="AGE", help="The token is valid for this time: 90d, 12h (default: forever).")
+@click.option(
+    "--from-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Use the token in this file, made elsewhere, and print nothing. Repeating it changes nothing.",
+)
 @json_option
 @store_options
-def create_command(role: str, name: str, expires: str | None, as_json: bool) -> None:
+def create_command(role: str, name: str, expires: str | None, from_file: str | None, as_json: bool) -> None:
     """Create a token and print it. It is not stored and cannot be shown again.
 
     A viewer reads; an operator also starts, stops and approves; an admin also deploys and manages tokens. A scheduler on
@@ -47,6 +52,8 @@ def create_command(role: str, name: str, expires: str | None, as_json: bool) -> 
     from ork.api.tokens import make_token
     from ork.model.access import Role
 
+    if from_file is not None:
+        return _register(from_file, Role(role), name, _expiry(expires))
     text, token = make_token(name, Role(role), now(), _expiry(expires))
 
     async def add(installation: Installation) -> None:
@@ -55,7 +62,35 @@ def create_command(role: str, name: str, expires: str | None, as_json: bool) -> 
         await installation.record(current_user(), "token.create", token.id, detail)
 
     run_short(add, creates=True)
-    _print_token(text, token, as_json)
+    return _print_token(text, token, as_json)
+
+
+def _register(path: str, role: Role, name: str, expires_at: datetime | None) -> None:
+    """Stores the token that the file contains, unless it is stored already."""
+    from ork.api.tokens import given_token
+    from ork.errors import RefusedError
+
+    token = given_token(path, name, role, now(), expires_at)
+
+    async def add(installation: Installation) -> None:
+        if not installation.can_work:
+            raise UsageError("--from-file does not work through a server", hint="run it where the store is")
+        store = installation.store
+        known = await store.find_token(token.digest)
+        if known is None:
+            try:
+                await store.add_token(token)
+                detail = json.dumps({"name": name, "role": role.value})
+                return await installation.record(current_user(), "token.create", token.id, detail)
+            except RefusedError:  # somebody else stored it meanwhile
+                known = await store.find_token(token.digest)
+        if known is None or not known.is_live(now()) or known.role is not role:
+            raise UsageError(
+                f"the token in {path} was revoked, has expired or has another role", hint="put a new one into the file"
+            )
+        return None
+
+    run_short(add, creates=True)
 
 
 @token_command.command(name="rotate")

@@ -1,4 +1,4 @@
-"""`ork workers`: lists the worker configs in workers.yaml, and checks their container engines and permissions on Cloud Run."""
+"""`ork workers`: lists the worker configs in workers.yaml, and checks their container engines and permissions on platforms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER_SECONDS = 5.0
 @store_options
 def workers_command(as_json: bool) -> int:
     """List the worker configs in workers.yaml: where tasks run, their limits, whether container engines respond, and which
-    permissions on Cloud Run are missing. Nothing is started.
+    permissions on Cloud Run and Kubernetes are missing. Nothing is started.
 
     Errors in the file are shown too, with exit code 2.
 
@@ -90,13 +90,18 @@ async def check_workers(settings: Settings) -> list[dict[str, Any]]:
 
 
 async def _platform(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
-    """The response of the container engine or of Cloud Run; None if the config needs neither. Starts nothing."""
+    """The response of the container engine, Cloud Run or Kubernetes; None if the config needs neither. Starts nothing."""
     default = settings.project.default_where if settings.project is not None else None
-    if (row["where"] or default) != Where.CLOUDRUN:
-        return await _engine(row, settings)
-    from ork.app.cloud_run import check_permissions
+    where, config = row["where"] or default, settings.workers[row["name"]]
+    if where == Where.KUBERNETES:
+        from ork.app import kubernetes
 
-    return await check_permissions(settings.workers[row["name"]], settings)
+        return await kubernetes.check_permissions(config, settings)
+    if where == Where.CLOUDRUN:
+        from ork.app import cloud_run
+
+        return await cloud_run.check_permissions(config, settings)
+    return await _engine(row, settings)
 
 
 async def _engine(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:

@@ -6,9 +6,9 @@ import io
 import zipfile
 from functools import cache
 
-from ork.executors.docker.files import worker_files
 from ork.model.digest import sha256
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.worker_package import worker_files
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same files make the same archive, whenever they are packed
 

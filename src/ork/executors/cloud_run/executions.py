@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from ork.executors.cloud_run.making import ATTEMPT_VARIABLE, GROUP_VARIABLE, MEMBERS_VARIABLE
+from ork.executors.worker_variables import ATTEMPT_VARIABLE, GROUP_VARIABLE, MEMBERS_VARIABLE
 from ork.model.record import Record
 
 if TYPE_CHECKING:

@@ -14,17 +14,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ork.errors import DocumentError, EngineError, ObjectsError, StoreError, UsageError
+from ork.executors.attempt_rows import AttemptOf, unknown_attempt
 from ork.executors.cloud_run import making
 from ork.executors.cloud_run.api import TOO_MANY, CloudRunApi
 from ork.executors.cloud_run.executions import ExecutionState, Seen, seen
 from ork.executors.cloud_run.groups import Groups
 from ork.executors.cloud_run.launching import Launching
-from ork.executors.cloud_run.leftovers import AttemptOf, remove_old_jobs, unknown_attempt
+from ork.executors.cloud_run.leftovers import remove_old_jobs
 from ork.executors.cloud_run.settling import EXECUTION, settle
 from ork.executors.cloud_run.tracked import Tracked, TrackedAttempts, best_of, may_be_hidden
 from ork.executors.docker.container_documents import DocumentsOf
 from ork.executors.executor import (
-    CLOUD_RUN_TRAITS,
+    PLATFORM_TRAITS,
     Executor,
     GroupOrder,
     LaunchOrder,
@@ -63,7 +64,7 @@ class CloudRunExecutor(Executor):
     soon, `start` and `find` wait for the platform. `attempt_of` returns the row of an attempt by its id, for Jobs that another
     scheduler left."""
 
-    traits = CLOUD_RUN_TRAITS
+    traits = PLATFORM_TRAITS
 
     def __init__(
         self,

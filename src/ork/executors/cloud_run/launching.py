@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from secrets import token_hex
 from typing import Any
 
 from ork.errors import AnswerLostError, DocumentError, EngineError, EngineUnreachableError, ObjectsError
@@ -28,6 +27,8 @@ from ork.executors.docker.container_documents import ContainerDocuments
 from ork.executors.docker.outcome import finish
 from ork.executors.docker.retrying import retrying_call
 from ork.executors.executor import GroupOrder, LaunchOrder
+from ork.executors.secret_references import variables_and_references
+from ork.executors.worker_variables import ATTEMPT_VARIABLE
 from ork.model.cloud_run import DEFAULT_TIMEOUT_SECONDS
 from ork.objects.attempt_documents import AttemptDocuments
 
@@ -189,7 +190,7 @@ class Launching:
             return
         own = {} if plan is not None else env
         wanted = making.overrides(
-            {**own, making.ATTEMPT_VARIABLE: spec["attempt"]},
+            {**own, ATTEMPT_VARIABLE: spec["attempt"]},
             timeout=spec["timeout"] or DEFAULT_TIMEOUT_SECONDS,
             args=() if plan is not None else spec["argv"],
         )
@@ -256,14 +257,10 @@ class Launching:
     async def _variables(self, tracked: Tracked, spec: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
         """The task's variables with values, and those that refer to secrets."""
         references = spec["container"]["cloud_run"]["secrets"]
-        marks = {variable: token_hex(16) for variable in references}
-        call = tracked.documents.calls.call
-        env = await call(tracked.documents.environment, spec, marks)
-        by_mark = {mark: references[variable] for variable, mark in marks.items()}
-        secrets = {name: by_mark[value] for name, value in env.items() if value in by_mark}
+        env, secrets = await variables_and_references(tracked.documents, spec, references)
         if secrets and spec["kind"] == "cloud_run_job":
             raise DocumentError("an execution cannot be given secrets: add them to the Job itself")
-        return {name: value for name, value in env.items() if name not in secrets}, secrets
+        return env, secrets
 
     async def _put_input(self, tracked: Tracked, spec: dict[str, Any]) -> None:
         if not spec["to_file"]:

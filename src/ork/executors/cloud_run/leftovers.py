@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from ork.executors.attempt_rows import AttemptOf
 from ork.executors.cloud_run.api import CloudRunApi
 from ork.executors.cloud_run.making import ATTEMPT_ANNOTATION, LABEL
-from ork.model.task import Attempt
 
 if TYPE_CHECKING:
     from google.cloud import run_v2
 
 OLD_JOB = timedelta(days=7)  # without an execution
-
-AttemptOf: TypeAlias = Callable[[str], Awaitable[Attempt | None]]
-
-
-async def unknown_attempt(_attempt: str) -> Attempt | None:
-    return None
 
 
 async def remove_old_jobs(api: CloudRunApi, installation: str, attempt_of: AttemptOf) -> None:

@@ -12,19 +12,15 @@ from posixpath import dirname
 from typing import Any
 
 from ork.errors import DocumentError
+from ork.executors import worker_variables as variables
 from ork.executors.executor import GroupOrder
 from ork.model.cloud_run import DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS, size_for
 from ork.model.digest import sha256
 from ork.model.record import Record
-from ork.objects.group_members import members_text
 
 PREFIX = "ork-"
 LABEL = "ork-installation"
 ATTEMPT_ANNOTATION = "ork.dev/attempt"
-ATTEMPT_VARIABLE = "ORK_ATTEMPT_ID"
-OBJECTS_VARIABLE = "ORK_OBJECTS"
-TOKEN_VARIABLE = "ORK_TOKEN"
-GROUP_VARIABLE, MEMBERS_VARIABLE, KEY_VARIABLE = "ORK_GROUP", "ORK_ATTEMPTS", "ORK_GROUP_KEY"
 WORKER_VARIABLE = "ORK_WORKER"
 WORKER_FOLDER = "/ork-worker"
 # Where the platform ends an execution although the worker should have ended its task at the timeout.
@@ -155,14 +151,13 @@ def plain_file_key(spec: Mapping[str, Any], path: str) -> str:
 
 def worker_variables(spec: Mapping[str, Any], objects_url: str, token: str, archive: str | None) -> dict[str, str]:
     """The variables of one execution. `archive` is the hash of the worker's archive, if it is brought in."""
-    env = {OBJECTS_VARIABLE: objects_url, ATTEMPT_VARIABLE: spec["attempt"], TOKEN_VARIABLE: token}
+    env = variables.attempt_variables(spec["attempt"], objects_url, token)
     return env if archive is None else {**env, WORKER_VARIABLE: f"{WORKER_FOLDER}/{archive}.zip"}
 
 
 def group_variables(group: GroupOrder, objects_url: str, archive: str | None) -> dict[str, str]:
-    """The variables of the execution that starts a group: each of its tasks finds its attempt, and makes its token, from them."""
-    attempts = members_text([str(order.attempt.key) for order in group.orders])
-    env = {OBJECTS_VARIABLE: objects_url, GROUP_VARIABLE: group.id, MEMBERS_VARIABLE: attempts, KEY_VARIABLE: group.key}
+    """The variables of the execution that starts a group."""
+    env = variables.group_variables(group, objects_url)
     return env if archive is None else {**env, WORKER_VARIABLE: f"{WORKER_FOLDER}/{archive}.zip"}
 
 

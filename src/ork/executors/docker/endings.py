@@ -61,10 +61,16 @@ def ended_badly(container: Mapping[str, Any], memory: int | None, tail: list[str
     """A non-zero exit code, with the last lines of the log."""
     state = container["State"]
     code = int(state["ExitCode"])
-    return failed("exit", _message(code, bool(state.get("OOMKilled")), memory), exit_code=code, tail=tail)
+    return failed(
+        "exit",
+        exit_words(code, is_out_of_memory=bool(state.get("OOMKilled")), memory=memory),
+        exit_code=code,
+        tail=tail,
+    )
 
 
-def _message(code: int, is_out_of_memory: bool, memory: int | None) -> str:
+def exit_words(code: int, *, is_out_of_memory: bool = False, memory: float | None = None) -> str:
+    """A sentence about an exit code."""
     if is_out_of_memory:
         limit = f", more than {memory / (1 << 20):g}Mi" if memory else ""
         return f"out of memory{limit}: exit code {code}"

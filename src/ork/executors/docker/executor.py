@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from ork.errors import DocumentError, EngineError, ObjectsError, StoreError, UsageError
+from ork.executors.attempt_rows import AttemptOf, unknown_attempt
 from ork.executors.docker.address import engine_address
 from ork.executors.docker.container_documents import ContainerDocuments, DocumentsOf, FindMask
 from ork.executors.docker.container_monitor import ContainerMonitor
@@ -31,13 +32,6 @@ _SILENT_SECONDS = 45.0  # without a response from an engine that is called more 
 _SWEEP_SECONDS = 30.0
 _MISSED_BEATS = 3
 _LAST_START_SECONDS = 60.0  # for a tick, which closes right after `start`
-
-
-AttemptOf: TypeAlias = Callable[[str], Awaitable[Attempt | None]]
-
-
-async def unknown_attempt(_attempt: str) -> Attempt | None:
-    return None
 
 
 class DockerExecutor(Executor):

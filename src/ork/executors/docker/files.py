@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import cache
 from posixpath import basename, dirname
 
 from ork.errors import DocumentError
 from ork.executors.docker.archives import Entry, archive_of, only_file
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.making import WORKER_HOME
+from ork.objects.worker_package import worker_files
 
 _FOR_ALL = 0o644
 _FOLDER_FOR_ALL = 0o755
 _OPEN_FOLDER = 0o1777  # writable by any user
-# The packages that a worker needs. They import only the standard library.
-_WORKER_PACKAGES = ("worker", "objects", "model", "sdk")
 OBJECTS_FOLDER = f"{WORKER_HOME}/objects"
 BOOTSTRAP = f"{WORKER_HOME}/lib/ork/worker/bootstrap.py"
 
@@ -78,22 +75,6 @@ async def take_object(engine: Engine, container: str, key: str, limit: int) -> b
         return await take_output(engine, container, f"{OBJECTS_FOLDER}/{key}", limit)
     except OutputError:
         return None
-
-
-@cache
-def worker_files() -> dict[str, bytes]:
-    """The source files of the worker, by their path below `ork/`."""
-    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    paths = ["__init__.py", "errors.py"]
-    for package in _WORKER_PACKAGES:
-        for folder, _, names in sorted(os.walk(os.path.join(home, package))):
-            inner = os.path.relpath(folder, home)
-            paths += [f"{inner}/{name}" for name in sorted(names) if name.endswith(".py")]
-    files = {}
-    for path in paths:
-        with open(os.path.join(home, path), "rb") as file:
-            files[path] = file.read()
-    return files
 
 
 async def existing_folder(engine: Engine, container: str, folder: str) -> tuple[str, str]:

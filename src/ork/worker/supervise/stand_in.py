@@ -138,6 +138,11 @@ class StandIn:
         fields = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
         self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **fields})
 
+    def leave(self, left: Mapping[str, Any]) -> None:
+        """Note what became of the program's output, for whoever writes the last status: `output`, which `store_output` returns,
+        or `problem`, a sentence."""
+        self._say({"state": "running", "started_at": utc_text(time.time_ns()), "left": dict(left)})
+
     def pass_on(self, document: bytes, output: bytes | None) -> bool:
         """Store the terminal status of a worker that ran elsewhere. False if it is not a terminal status of this attempt."""
         try:
