@@ -1223,6 +1223,13 @@ export interface WorkerConfig {
   gpu: string | null;
   project: string | null;
   region: string | null;
+  namespace: string | null;
+  context: string | null;
+  node_selector: Record<string, string>;
+  tolerations: (Record<string, string | number>)[];
+  image_pull_secrets: (string)[];
+  labels: Record<string, string>;
+  pod_template: string | null;
 }
 
 export interface WorkerConfigPage {

@@ -16,7 +16,6 @@ from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.definition.values import is_scalar, read_text
 from ork.model.cloud_run import CLOUD_RUN
-from ork.model.kubernetes import KUBERNETES
 from ork.model.workflow import (
     Action,
     Approval,
@@ -159,17 +158,12 @@ def resolve_action(
             if check_approval(values, key, body, reading)
             else None
         )
-    if values.get("executor") == KUBERNETES:
-        message = f"task {quoted(key.value)}: `executor: {KUBERNETES}` is not chosen by a task"
-        hint = f"its worker config says where it runs: `where: {KUBERNETES}` in workers.yaml"
-        reading.refuse("ORK115", message, body.get("executor") or key, hint=hint)
-        return None
     if written[0] == "job" or values.get("executor") == CLOUD_RUN:
         executor = values.get("executor") or default_executor
         return _cloud_run_job(written[0], executor, values, body, key, reading)
     if written[0] == "workflow":
         return _sub_workflow(values, body, key, reading)
-    if default_executor in reading.custom or default_executor in (CONTAINER, CLOUD_RUN, KUBERNETES):
+    if default_executor in reading.custom or default_executor in (CONTAINER, CLOUD_RUN):
         default_executor = None  # the default executor cannot run this action
     executor = values.get("executor") or _derived_executor(values, default_executor)
     return _combined(executor, values, body, key, reading)

@@ -10,6 +10,7 @@ from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import NotJsonError, json_constant, read_text
+from ork.model.kubernetes import KUBERNETES
 from ork.model.trees import Tree, leaf, list_of, map_of, pointers
 from ork.model.workflow import Action, Const, Custom, Ref
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 _OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval", "job")
 # The executors that `ork.app.executors` makes; tasks name them with `executor`.
-EXECUTORS = ("process", "python", "rust", "container", "cloudrun", "kubernetes")
-_OWN_NAMES = (*EXECUTORS, "workflow", "approval", "deferred")
+EXECUTORS = ("process", "python", "rust", "container", "cloudrun")
+_OWN_NAMES = (*EXECUTORS, KUBERNETES, "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 
 

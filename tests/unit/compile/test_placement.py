@@ -10,6 +10,7 @@ from ork.compile.load import load_workflow
 from ork.compile.placement import Placement
 from ork.definition.project_file import load_project
 from ork.definition.workers_file import load_workers
+from ork.model.infra import Where
 from ork.model.record import replaced
 from ork.model.workflow import CloudRunJob
 
@@ -40,7 +41,7 @@ def placed(tasks: str, project: Any) -> Any:
 def test_without_a_word_about_cloud_run_nothing_changes() -> None:
     project = project_of(HERE, "default: {cpu: 1}\n")
     workflow = loaded("{file: a.py}", project).require()
-    assert not Placement(project).is_used
+    assert not Placement(project).uses(Where.CLOUDRUN)
     assert Placement(project).workflow(workflow) is workflow
 
 
@@ -121,3 +122,57 @@ def test_a_job_that_exists_is_named_with_its_executor() -> None:
     assert spec.action.job == "nightly"
     for wrong in ("{job: nightly}", "{executor: cloudrun, command: x}", "{executor: cloudrun, job: Nightly!}"):
         assert loaded(wrong, project).problems
+
+
+# ── Kubernetes ───────────────────────────────────────────────────────────────────────────────────
+
+CLUSTER = "default_where: kubernetes\nobjects: s3://bucket/ork?region=eu-central-1\n"
+ELSEWHERE = "other: {where: kubernetes, image: 'etl:1', namespace: team-b, context: prod}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "workers", "task", "executor", "image"),
+    [
+        (CLUSTER, IMAGE, "{file: a.py}", "kubernetes", "etl:1"),
+        (CLUSTER, IMAGE, "{image: busybox}", "kubernetes", "busybox"),
+        (CLUSTER, IMAGE + ELSEWHERE, "{file: a.py, worker: other}", "kubernetes:prod/team-b", "etl:1"),
+        (CLUSTER + "kubernetes: {namespace: a}\n", IMAGE, "{file: a.py}", "kubernetes", "etl:1"),
+        (CLUSTER, IMAGE + "here: {where: local}\n", "{file: a.py, worker: here}", "python", None),
+        (S3 + HERE, "x: {where: kubernetes, image: 'etl:1'}\n", "{file: a.py, worker: x}", "kubernetes", "etl:1"),
+    ],
+)
+def test_a_worker_config_brings_a_task_to_kubernetes(
+    settings: str, workers: str, task: str, executor: str, image: str | None
+) -> None:
+    found = placed(task, project_of(settings, workers))
+    assert (found.executor, found.image) == (executor, image)
+
+
+@pytest.mark.parametrize(
+    ("settings", "workers", "task", "words"),
+    [
+        (CLUSTER, "", "{file: a.py}", "there is no image with the task's code"),
+        ("default_where: kubernetes\nobjects: journal:.ork/objects\n", IMAGE, "{file: a.py}", "cannot reach the object store"),
+        (CLUSTER, IMAGE, "{image: x, output: {from_file: /out.json}}", "/out.json must be in a folder"),
+        (CLUSTER, IMAGE, "{file: a.py, environment: {requirements: [x]}}", "must be part of the image on Kubernetes"),
+        (CLUSTER, IMAGE, "{file: a.py, env: {A: {secret: PLAIN}}}", "would be visible on Kubernetes"),
+        (
+            CLUSTER + "secrets: {KEY: {from: env}}\n", IMAGE, "{file: a.py, env: {A: {secret: KEY}}}",
+            "secret `KEY` would be visible on Kubernetes",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_on_kubernetes_is_refused_with_a_hint(
+    settings: str, workers: str, task: str, words: str
+) -> None:
+    found = loaded(task, project_of(settings, workers))
+    (problem,) = found.problems
+    assert problem.code == "ORK613"
+    assert words in problem.message
+    assert problem.hint
+
+
+def test_a_secret_of_kubernetes_may_be_used_there_and_files_may_be_in_any_folder() -> None:
+    project = project_of(CLUSTER + "secrets: {KEY: {from: kubernetes, secret: login, key: token}}\n", IMAGE)
+    task = "{image: x, env: {A: {secret: KEY}}, input: {to_file: /in.json}, output: {from_file: /data/out.json}}"
+    assert loaded(task, project).problems == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
-from ork.api import models
+from ork.api import worker_models
 from ork.api.bodies import json_response
 from ork.api.context import api_of
 from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor
@@ -16,7 +16,7 @@ from ork.status.workers import workers_json
 routes = Routes("worker configs")
 
 
-@routes.add("GET", "/workers", Role.VIEWER, response_model=models.WorkerConfigPage)
+@routes.add("GET", "/workers", Role.VIEWER, response_model=worker_models.WorkerConfigPage)
 async def list_workers(request: Request, limit: Limit = LARGEST_PAGE, cursor: NameCursor = None) -> Response:
     """Lists worker configs by name, as they were when the server started. The cursor is the last name of the previous
     page."""
