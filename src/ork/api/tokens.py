@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime
 from hashlib import sha256
 
-from ork.api.signing import KeyStore, Signer
+from ork.api.signing import KeyStore, StoreKeySigner
 from ork.errors import StoreError, UsageError
 from ork.model.access import Role, Token
 from ork.model.token_strength import weakness_of
@@ -47,7 +47,7 @@ def digest_of(text: str) -> str:
 async def sign_in_digest(store: KeyStore, id: str) -> str:
     """The digest of the row of a single sign-on. It follows from the row's id, so that these rows can be told from tokens.
     Nobody has a text with this digest: only a ticket, and then a session, can use the row."""
-    return digest_of(await Signer(store, "sign-in").sign(id))
+    return digest_of(await StoreKeySigner(store, "sign-in").sign(id))
 
 
 async def ensure_first_token(store: AdminStore, home: str, now: datetime) -> str:

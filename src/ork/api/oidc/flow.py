@@ -18,7 +18,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from ork.api.sessions import Site
-from ork.api.signing import KeyStore, Signer
+from ork.api.signing import KeyStore, StoreKeySigner
 
 SECONDS = 600
 PATH = "/ui/oidc/"
@@ -53,7 +53,7 @@ class Flows:
     """Of one provider and client: a sign-in that began with others cannot be completed."""
 
     def __init__(self, store: KeyStore, issuer: str, client_id: str) -> None:
-        self._signer = Signer(store, "oidc")
+        self._signer = StoreKeySigner(store, "oidc")
         self._client = (issuer, client_id)
 
     async def begin(self, back: str, port: int, now: datetime) -> tuple[Flow, str]:

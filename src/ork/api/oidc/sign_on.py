@@ -14,7 +14,7 @@ from ork.api.oidc.failures import SignInFailure, start_again, wrong_answer
 from ork.api.oidc.flow import Flow, Flows
 from ork.api.oidc.id_tokens import Expected, UnknownKey, verified_claims
 from ork.api.oidc.provider import Metadata, Provider
-from ork.api.quotas import Quota, Rates
+from ork.api.quotas import Quota, RequestRates
 from ork.api.tickets import REMEMBERED, TicketStore
 from ork.api.tokens import sign_in_digest
 from ork.model.access import Role, Token
@@ -55,7 +55,7 @@ class SignOn:
     def __init__(self, provider: Provider, store: SignOnStore, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.config: OidcConfig = provider.config
         self._quota = Quota(AT_ONCE, AT_ONCE_OF_ONE_ADDRESS)
-        self._rates = Rates(PER_SECOND, IN_A_BURST)
+        self._rates = RequestRates(PER_SECOND, IN_A_BURST)
         self._provider = provider
         self._store = store
         self._flows = Flows(store, provider.config.issuer, provider.config.client_id)
