@@ -55,34 +55,39 @@ def mcp_server(requests: ApiRequests, role: Role, security: RequestStateSecurity
         subscriptions=False,
         request_state_security=security,
     )
-    _add_reads(server, requests)
-    if role.includes(Role.OPERATOR):
-        _add_changes(server, requests)
+    tools = ReadTools(requests).all() | (ChangeTools(requests).all() if role.includes(Role.OPERATOR) else {})
+    for tool, hints in tools.items():
+        server.add_tool(_answering(tool), annotations=hints, structured_output=False)
     return server
 
 
-def _add_reads(server: MCPServer, api: ApiRequests) -> None:
-    def tool(function: F) -> F:
-        server.add_tool(_answering(function), annotations=READS, structured_output=False)
-        return function
+class ReadTools:
+    """Tools that change nothing. Each method is a tool: its docstring is what the assistant reads."""
 
-    @tool
-    async def overview() -> Any:
+    def __init__(self, api: ApiRequests) -> None:
+        self._api = api
+
+    def all(self) -> dict[Callable[..., Awaitable[Any]], ToolAnnotations]:
+        reads = (
+            self.overview, self.list_workflows, self.show_workflow, self.list_runs, self.show_run, self.list_tasks, self.why,
+            self.read_log, self.search_logs, self.read_output, self.compare_with_last_success, self.status, self.explain_code,
+        )  # fmt: skip
+        return dict.fromkeys(reads, READS)
+
+    async def overview(self) -> Any:
         """What needs a person now, what is running, and how the workflows are doing."""
-        return await api.get("overview")
+        return await self._api.get("overview")
 
-    @tool
-    async def list_workflows() -> Any:
+    async def list_workflows(self) -> Any:
         """All deployed workflows with their schedules and last runs."""
-        return await api.get("workflows", limit=MAX_ROWS)
+        return await self._api.get("workflows", limit=MAX_ROWS)
 
-    @tool
-    async def show_workflow(workflow: str) -> Any:
+    async def show_workflow(self, workflow: str) -> Any:
         """One workflow: its tasks, dependencies, schedule and params."""
-        return await api.get("workflows", workflow)
+        return await self._api.get("workflows", workflow)
 
-    @tool
     async def list_runs(
+        self,
         workflow: str | None = None,
         status: Annotated[
             list[str] | None, Field(description="pending, running, paused, success, failed or cancelled.")
@@ -91,39 +96,37 @@ def _add_reads(server: MCPServer, api: ApiRequests) -> None:
         limit: Rows = 20,
     ) -> Any:
         """Runs, newest first."""
-        return await api.get("runs", workflow=workflow, status=status, q=search, limit=limit)
+        return await self._api.get("runs", workflow=workflow, status=status, q=search, limit=limit)
 
-    @tool
-    async def show_run(run: Run) -> Any:
+    async def show_run(self, run: Run) -> Any:
         """A run: its status, counts of tasks by status, first failures, estimate and critical path."""
-        return await api.get("runs", await _id_of(api, run), "summary")
+        return await self._api.get("runs", await _id_of(self._api, run), "summary")
 
-    @tool
     async def list_tasks(
+        self,
         run: Run,
         task: Annotated[str | None, Field(description="Only this task and its instances.")] = None,
         status: Annotated[list[str] | None, Field(description="For example failed, running, waiting.")] = None,
         limit: Rows = 50,
     ) -> Any:
         """The tasks of a run with their statuses, errors and times."""
-        return await api.get("runs", await _id_of(api, run), "tasks", name=task, status=status, limit=limit)
+        return await self._api.get("runs", await _id_of(self._api, run), "tasks", name=task, status=status, limit=limit)
 
-    @tool
-    async def why(run: Run, task: Task | None = None) -> Any:
+    async def why(self, run: Run, task: Task | None = None) -> Any:
         """Why a run or task failed, waits or was skipped, what happens next, and when."""
-        return await api.get("runs", await _id_of(api, run), "why", task=task)
+        return await self._api.get("runs", await _id_of(self._api, run), "why", task=task)
 
-    @tool
     async def read_log(
+        self,
         run: Run,
         task: Task,
         attempt: Annotated[int | None, Field(ge=1, description="Default: the last one.")] = None,
         lines: Annotated[int, Field(ge=1, le=2000, description="At most so many, from the end.")] = 200,
     ) -> Any:
         """The end of a task's log. Values of secrets are masked."""
-        id, key = await _id_of(api, run), parse_key(task)
-        number = attempt or await _last_attempt(api, id, key)
-        found = await api.log_end(
+        id, key = await _id_of(self._api, run), parse_key(task)
+        number = attempt or await _last_attempt(self._api, id, key)
+        found = await self._api.log_end(
             "runs", id, "tasks", key.name, key.index or 0, "attempts", number, "log", most=MAX_LOG
         )
         text = found.data.decode("utf-8", "replace").splitlines()
@@ -134,40 +137,38 @@ def _add_reads(server: MCPServer, api: ApiRequests) -> None:
             "log": "\n".join(text[-lines:]),
         }
 
-    @tool
     async def search_logs(
+        self,
         run: Run,
         text: Annotated[str, Field(min_length=1, max_length=500, description="The text itself, no pattern.")],
         task: str | None = None,
     ) -> Any:
         """Which tasks of a run printed a text: the lines with their attempts. Ignores case."""
-        return await api.get("runs", await _id_of(api, run), "logs", "search", q=text, task=task, ignore_case=True)
+        return await self._api.get(
+            "runs", await _id_of(self._api, run), "logs", "search", q=text, task=task, ignore_case=True
+        )
 
-    @tool
-    async def read_output(run: Run, task: Task) -> Any:
+    async def read_output(self, run: Run, task: Task) -> Any:
         """A preview of what a task returned: its kind, size and first rows."""
-        id, key = await _id_of(api, run), parse_key(task)
+        id, key = await _id_of(self._api, run), parse_key(task)
         index = () if key.index is None else (key.index,)
-        return await api.get("runs", id, "tasks", key.name, *index, "output", preview=PREVIEW_ROWS)
+        return await self._api.get("runs", id, "tasks", key.name, *index, "output", preview=PREVIEW_ROWS)
 
-    @tool
-    async def compare_with_last_success(run: Run) -> Any:
+    async def compare_with_last_success(self, run: Run) -> Any:
         """What differs between a run and the last successful run of its workflow before it: params, definition, tasks, logs."""
-        id = await _id_of(api, run)
-        before = (await api.get("runs", id, "previous-success"))["run"]
+        id = await _id_of(self._api, run)
+        before = (await self._api.get("runs", id, "previous-success"))["run"]
         if before is None:
             raise NotFoundError("no earlier run of this workflow succeeded")
-        return await api.get("runs", before["id"], "diff", id)
+        return await self._api.get("runs", before["id"], "diff", id)
 
-    @tool
-    async def status() -> Any:
+    async def status(self) -> Any:
         """Schedulers, unfinished runs, limits in use, and the tasks that have waited longest."""
-        return await api.get("status")
+        return await self._api.get("status")
 
-    @tool
-    async def explain_code(code: Annotated[str, Field(pattern=r"^ORK\d{3}$")]) -> Any:
+    async def explain_code(self, code: Annotated[str, Field(pattern=r"^ORK\d{3}$")]) -> Any:
         """Explains an error code such as ORK101, with an example."""
-        return await api.get("codes", code)
+        return await self._api.get("codes", code)
 
 
 def _ask_trigger(
@@ -200,65 +201,66 @@ def _cancel_action(run: str) -> str:
     return f"Cancel run {run} and stop its tasks"
 
 
-def _add_changes(server: MCPServer, api: ApiRequests) -> None:
-    def tool(annotations: ToolAnnotations) -> Callable[[F], F]:
-        def add(function: F) -> F:
-            server.add_tool(_answering(function), annotations=annotations, structured_output=False)
-            return function
+class ChangeTools:
+    """Tools of an operator. The user confirms each change."""
 
-        return add
+    def __init__(self, api: ApiRequests) -> None:
+        self._api = api
 
-    async def carry_out(decision: Decision, action: str, work: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
-        if not decision.proceed:
-            return question(action)
-        answer = await work()
-        note = await api.changed()
-        return {"done": True, "answer": answer, **({"note": note} if note else {})}
+    def all(self) -> dict[Callable[..., Awaitable[Any]], ToolAnnotations]:
+        return {self.validate: READS, self.trigger: CHANGES, self.retry: CHANGES, self.cancel: STOPS}
 
-    @tool(READS)
     async def validate(
+        self,
         definition: Annotated[str, Field(description="The workflow file, as YAML.", max_length=1_000_000)],
         source: Annotated[str, Field(description="Its path in the project, for messages.")] = "workflow.yaml",
     ) -> Any:
         """Checks a workflow file and returns all errors with their places. Nothing is deployed."""
-        return await api.post("workflows", "check", body=definition, source=source)
+        return await self._api.post("workflow-checks", body=definition, source=source)
 
-    @tool(CHANGES)
     async def trigger(
+        self,
         workflow: str,
         decision: Annotated[Decision, Resolve(_ask_trigger)],
         params: Annotated[dict[str, Any] | None, Field(description="Values of the workflow's params.")] = None,
-        confirm: Confirm = None,  # noqa: ARG001 (read by the resolver)
+        confirm: Confirm = None,  # noqa: ARG002 (read by the resolver)
     ) -> Any:
         """Starts a run of a workflow. The user is asked first."""
-        return await carry_out(
+        return await self._carry_out(
             decision,
             _trigger_action(workflow, params),
-            lambda: api.post("workflows", workflow, "runs", body={"params": params or {}}),
+            lambda: self._api.post("workflows", workflow, "runs", body={"params": params or {}}),
         )
 
-    @tool(CHANGES)
     async def retry(
+        self,
         run: Run,
         decision: Annotated[Decision, Resolve(_ask_retry)],
         task: Annotated[str | None, Field(description="Only this task and everything downstream of it.")] = None,
         everything: Annotated[bool, Field(description="Also the tasks that succeeded.")] = False,
-        confirm: Confirm = None,  # noqa: ARG001 (read by the resolver)
+        confirm: Confirm = None,  # noqa: ARG002 (read by the resolver)
     ) -> Any:
         """Retries the tasks of a finished run that did not succeed. The user is asked first."""
         body = {"task": task, "everything": everything}
-        return await carry_out(
-            decision, _retry_action(run, task, everything), lambda: _command(api, run, "retry", body)
+        return await self._carry_out(
+            decision, _retry_action(run, task, everything), lambda: _command(self._api, run, "retry", body)
         )
 
-    @tool(STOPS)
     async def cancel(
+        self,
         run: Run,
         decision: Annotated[Decision, Resolve(_ask_cancel)],
-        confirm: Confirm = None,  # noqa: ARG001 (read by the resolver)
+        confirm: Confirm = None,  # noqa: ARG002 (read by the resolver)
     ) -> Any:
         """Cancels a run and stops its tasks. The user is asked first."""
-        return await carry_out(decision, _cancel_action(run), lambda: _command(api, run, "cancel", {}))
+        return await self._carry_out(decision, _cancel_action(run), lambda: _command(self._api, run, "cancel", {}))
+
+    async def _carry_out(self, decision: Decision, action: str, work: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
+        if not decision.proceed:
+            return question(action)
+        answer = await work()
+        note = await self._api.changed()
+        return {"done": True, "answer": answer, **({"note": note} if note else {})}
 
 
 async def _command(api: ApiRequests, run: str, kind: str, body: dict[str, Any]) -> Any:

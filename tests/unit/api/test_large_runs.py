@@ -111,7 +111,8 @@ RUNNING = "runs/00000000000f/why"
 
 
 async def go_on(store: StateStore) -> None:
-    """The large run is retried, and runs."""
+    """The large run is retried, and runs. Reading all pages may have taken longer than a lease."""
+    await store.register(ANN, "identity", "scheduler", NOW)
     await store.submit_command(RunCommand(RunId("00000000000f"), CommandKind.RETRY, "me"), NOW)
     claimed = next(each for each in (await store.claim_runs(ANN, 5000, NOW)).runs if each.run.id == "00000000000f")
     row = replaced(claimed.run, status=RunStatus.RUNNING, finished_at=None)

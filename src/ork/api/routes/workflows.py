@@ -90,7 +90,7 @@ async def deploy_workflow(
 
 @routes.add(
     "POST",
-    "/workflows/check",
+    "/workflow-checks",
     Role.OPERATOR,
     response_model=page_models.CheckedWorkflow,
     openapi_extra=_DEFINITION,
