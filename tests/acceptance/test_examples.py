@@ -430,3 +430,15 @@ def test_etl_runs_through_a_server_that_keeps_its_documents() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert '{"ada":165,"cyd":200}' in done.stdout
     assert "the documents are on the server" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_notebook_gives_a_number_to_the_next_task(
+    run_example: RunExample, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    code, run, folder = run_example("notebook")
+    assert code == 0, run
+    assert task_of(run, "report")["output"]["result"] == {"day": "2026-11-01", "total": 22.75}
+    assert ork_cli("logs", "@last", "mail", cwd=folder).stdout == "total: 22.75\n"

@@ -24,7 +24,9 @@ CONTEXT_NAMES = TIMES | frozenset(
     "ti task_instance params dag_run run_id dag task macros var conn test_mode task_instance_key_str outlets inlets "
     "templates_dict inlet_events outlet_events triggering_dataset_events ts_nodash".split()
 )
-_PLAIN_NAMES = frozenset(("range", "len", "str", "int", "float", "True", "False", "None", "true", "false", "none", "dict", "list"))
+_PLAIN_NAMES = frozenset(
+    ("range", "len", "str", "int", "float", "True", "False", "None", "true", "false", "none", "dict", "list")
+)
 _FILTERS = {
     "int": "int({0})", "string": "str({0})", "float": "float({0})", "lower": "str({0}).lower()", "upper": "str({0}).upper()",
     "trim": "str({0}).strip()", "tojson": "macros.json.dumps({0})", "length": "len({0})", "list": "list({0})", "safe": "{0}",
@@ -164,7 +166,9 @@ def _pulled(
     name = builder.names.get(tasks)
     if name is None:
         raise TemplateError(f"it reads the output of `{tasks}`, which is no task of this DAG")
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in builder.output_path(tasks, key, steps))
+    path = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in builder.output_path(tasks, key, steps)
+    )
     if any(isinstance(step, int) and step < 0 for step in steps):
         return None
     return Piece(f"from_{identifier(tasks)}", ref=f"tasks.{name}.output{path}", tasks=[tasks])

@@ -72,7 +72,9 @@ class CallCode:
         self._depth += 1
         filled = Fill().visit(ast.parse(ast.unparse(node), mode="eval").body)
         self._depth -= 1
-        self.refuse(self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope)))
+        self.refuse(
+            self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope))
+        )
         return ast.unparse(filled)
 
     def refuse(self, missing: list[Missing]) -> None:

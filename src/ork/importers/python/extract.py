@@ -304,7 +304,12 @@ class CopiedFiles:
     def require(self, dotted: str) -> None:
         """Records that an installed package is needed."""
         top = dotted.partition(".")[0]
-        if top and top not in sys.stdlib_module_names and top not in self.framework.roots and top != self.framework.module:
+        if (
+            top
+            and top not in sys.stdlib_module_names
+            and top not in self.framework.roots
+            and top != self.framework.module
+        ):
             name = "-".join(dotted.split(".")[:3]) if dotted.startswith("google.cloud.") else _PACKAGES.get(top, top)
             self.sources.project.requirements.add(name)
 
