@@ -14,12 +14,19 @@ from ork.importers.yaml_text import literal
 _VARIABLE = re.compile(r"""\s*(["']?)([A-Za-z_]\w*)\1\s*=\s*(.*?)\s*$""")
 _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@reboot")
 _FIELD = re.compile(r"[\d*,/~LW#?A-Za-z-]+")
-_CRON_VARIABLES = ("SHELL", "MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING")
+_CRON_VARIABLES = (
+    "SHELL",
+    "MAILTO",
+    "MAILFROM",
+    "CRON_TZ",
+    "RANDOM_DELAY",
+    "CONTENT_TYPE",
+    "CONTENT_TRANSFER_ENCODING",
+)
 _RANGE = re.compile(r"(\d*)~(\d*)")
 _LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _INTERPRETERS = frozenset(
-    "sh bash zsh dash ksh python python2 python3 perl ruby node php java env nice ionice chronic timeout nohup sudo time "
-    "exec command setsid cd test run-parts systemd-cat logger".split()
+    ["sh", "bash", "zsh", "dash", "ksh", "python", "python2", "python3", "perl", "ruby", "node", "php", "java", "env", "nice", "ionice", "chronic", "timeout", "nohup", "sudo", "time", "exec", "command", "setsid", "cd", "test", "run-parts", "systemd-cat", "logger"]
 )
 _USER = re.compile(r"[a-z_][a-z0-9_-]*\$?")
 
@@ -267,7 +274,13 @@ def name_of(command: str) -> str:
         is_program = base and not word.startswith(("-", "$", "&", ">", "<", "|", ";", "(", "[", "!", "'", '"'))
         if word in (">", ">>", "2>&1", "||"):
             break
-        if is_program and base not in _INTERPRETERS and not base.isdigit() and "=" not in word and not _is_folder_of_cd(words, index):
+        if (
+            is_program
+            and base not in _INTERPRETERS
+            and not base.isdigit()
+            and "=" not in word
+            and not _is_folder_of_cd(words, index)
+        ):
             if is_script or not _is_option_value(words, index):
                 is_module = words[index - 1] == "-m" if index else False
                 return safe_name(base if is_module else os.path.splitext(base)[0], "job")

@@ -55,7 +55,13 @@ class AirflowEvaluator(Evaluator):
         return found
 
     def imported(self, dotted: str) -> Any:
-        known = {"datetime.timezone.utc": "UTC", "datetime.UTC": "UTC", "pendulum.UTC": "UTC", "pytz.utc": "UTC", "pytz.UTC": "UTC"}
+        known = {
+            "datetime.timezone.utc": "UTC",
+            "datetime.UTC": "UTC",
+            "pendulum.UTC": "UTC",
+            "pytz.utc": "UTC",
+            "pytz.UTC": "UTC",
+        }
         return known.get(dotted) or Imported(dotted)
 
     # Calls.
@@ -119,7 +125,11 @@ class AirflowEvaluator(Evaluator):
         default = args[1] if len(args) > 1 else keywords.get("default_var", keywords.get("default"))
         if isinstance(default, str | int):
             return Later("{{ var.value.get(" + repr(args[0]) + f", {default!r}" + ") }}", default)
-        return "{{ var.value." + args[0] + " }}" if args[0].isidentifier() else "{{ var.value.get(" + repr(args[0]) + ") }}"
+        return (
+            "{{ var.value." + args[0] + " }}"
+            if args[0].isidentifier()
+            else "{{ var.value.get(" + repr(args[0]) + ") }}"
+        )
 
     def _listed(self, folder: str) -> list[str] | None:
         """The files of a folder of the sources, by the longest end of its path that exists."""
@@ -156,7 +166,9 @@ class AirflowEvaluator(Evaluator):
             group.parent.children.append(group)
         return group
 
-    def _call_class(self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def _call_class(
+        self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> Any:
         base = operator_base(target)
         if base is None:
             return Call(Imported(target.node.name), args, keywords, node, scope)
@@ -227,7 +239,9 @@ class AirflowEvaluator(Evaluator):
             return GroupFunction(function, keywords)
         return TaskFunction(function, decorator.name, keywords)
 
-    def _call_dag(self, target: DagFunction, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Dag:
+    def _call_dag(
+        self, target: DagFunction, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> Dag:
         given = dict(zip(["dag_id"], target.args, strict=False)) | target.keywords
         given.setdefault("dag_id", target.function.name)
         dag = self._new_dag([], given, target.function.node, target.function.scope)
@@ -313,14 +327,16 @@ class AirflowEvaluator(Evaluator):
                 return Bound(owner, name)
         return NOT_KNOWN
 
-    def _call_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def _call_method(
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> Any:
         owner, name = bound
         owner = owner.task if isinstance(owner, TaskOutput) else owner
         match owner, name:
-            case (Operator() | Group()), "set_upstream":
+            case ((Operator() | Group()), "set_upstream"):
                 self._edges(args[0], owner)
                 return None
-            case (Operator() | Group()), "set_downstream":
+            case ((Operator() | Group()), "set_downstream"):
                 self._edges(owner, args[0])
                 return None
             case Operator(), ("as_setup" | "as_teardown"):
@@ -349,7 +365,7 @@ class AirflowEvaluator(Evaluator):
                 return Decorator("task", tuple(args), tuple((keywords | {"dag": owner}).items()))
             case Dag(), _:
                 return None
-            case (Operator() | Group() | Partial() | TaskFunction()), _:
+            case ((Operator() | Group() | Partial() | TaskFunction()), _):
                 return Unknown(node, scope)
             case Class(), "partial":
                 return Partial(f"{operator_base(owner)}/{owner.node.name}", keywords, owner)
@@ -361,9 +377,7 @@ class AirflowEvaluator(Evaluator):
         return NOT_KNOWN
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        if isinstance(owner, Dag):
-            owner.keywords[name] = value
-        elif isinstance(owner, Operator):
+        if isinstance(owner, Dag) or isinstance(owner, Operator):
             owner.keywords[name] = value
 
     # Edges.
@@ -402,7 +416,9 @@ class AirflowEvaluator(Evaluator):
     # Blocks.
 
     def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:
-        stack: list[Any] | None = self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
+        stack: list[Any] | None = (
+            self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
+        )
         if stack is not None:
             stack.append(value) if is_enter else stack.pop()
         return value
@@ -425,7 +441,11 @@ class AirflowEvaluator(Evaluator):
 
 def is_decorator(dotted: str) -> bool:
     parts = dotted.split(".")
-    return parts[0] == "airflow" and any(each in _DECORATORS for each in parts[-2:]) and not dotted.endswith((".models", ".sdk"))
+    return (
+        parts[0] == "airflow"
+        and any(each in _DECORATORS for each in parts[-2:])
+        and not dotted.endswith((".models", ".sdk"))
+    )
 
 
 def decorator_name(dotted: str) -> str:
@@ -464,4 +484,3 @@ def _nodes(value: Any) -> list[Any]:
 def template_of(output: TaskOutput) -> str:
     steps = "".join(f"[{step!r}]" for step in output.path)
     return "{{ ti.xcom_pull(task_ids=" + repr(output.task.task_id) + ")" + steps + " }}"
-

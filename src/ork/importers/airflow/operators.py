@@ -214,7 +214,9 @@ def shell_script(parts: list[str | Piece], operator: Operator, builder: DagBuild
             default = part.variable[1]
             expansion = "${" + part.variable[0] + (f":-{default}" if default else "") + "}"
         else:
-            value: Any = {"secret": part.secret} if part.secret else {"ref": part.ref or _helper_ref(part, operator, builder)}
+            value: Any = (
+                {"secret": part.secret} if part.secret else {"ref": part.ref or _helper_ref(part, operator, builder)}
+            )
             expansion = "${" + variable_for(part.name, value, env) + "}"
         script = with_expansion(script, expansion)
     return script, env
@@ -252,7 +254,9 @@ def _mapped_bash(operator: Operator, task: ImportedTask, builder: DagBuilder) ->
     if "bash_command" in inputs:
         task.keys["command"] = ["bash", "-c", inputs["bash_command"]]
         return
-    script, env = shell_script(_pieces(str(operator.keywords.get("bash_command", "")), operator, builder), operator, builder)
+    script, env = shell_script(
+        _pieces(str(operator.keywords.get("bash_command", "")), operator, builder), operator, builder
+    )
     names = {key for each in (operator.mapped or {}).get("env", []) if isinstance(each, dict) for key in each}
     task.keys["command"] = ["bash", "-c", literal(script)]
     task.keys["env"] = {**env, **{name: {"ref": f"item.{name}"} for name in sorted(names)}}
@@ -276,7 +280,11 @@ def docker(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     if env:
         task.keys["env"] = env
     _entrypoint(operator, task)
-    unkept = [name for name in ("mounts", "volumes", "network_mode", "user", "privileged", "devices", "extra_hosts") if operator.get(name)]
+    unkept = [
+        name
+        for name in ("mounts", "volumes", "network_mode", "user", "privileged", "devices", "extra_hosts")
+        if operator.get(name)
+    ]
     if unkept:
         task.note(Level.CHECK, f"{', '.join(unkept)}: set them in workers.yaml, which decides what containers may use")
     if operator.mapped is not None:
@@ -291,7 +299,10 @@ def docker(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
 def _entrypoint(operator: Operator, task: ImportedTask) -> None:
     entrypoint = operator.keywords.get("entrypoint")
     if entrypoint:
-        task.note(Level.CHECK, "its `entrypoint` was put before the command; the image's own entrypoint, if any, goes before both")
+        task.note(
+            Level.CHECK,
+            "its `entrypoint` was put before the command; the image's own entrypoint, if any, goes before both",
+        )
         words = shlex.split(entrypoint) if isinstance(entrypoint, str) else list(entrypoint)
         task.keys["command"] = [*words, *task.keys.get("command", [])]
 
@@ -345,14 +356,33 @@ def kubernetes_pod(operator: Operator, task: ImportedTask, builder: DagBuilder) 
     if words:
         task.keys["command"] = words
     if operator.keywords.get("cmds"):
-        task.note(Level.CHECK, "`cmds` replaced the image's entrypoint; here the image's entrypoint, if any, goes before the command")
+        task.note(
+            Level.CHECK,
+            "`cmds` replaced the image's entrypoint; here the image's entrypoint, if any, goes before the command",
+        )
     env = environment_of(operator.keywords.get("env_vars"), operator, builder)
     if env:
         task.keys["env"] = env
     resources = _resources(operator.keywords.get("container_resources"))
     if resources:
         task.keys["resources"] = resources
-    unkept = [name for name in ("volumes", "volume_mounts", "secrets", "env_from", "service_account_name", "init_containers", "pod_template_file", "full_pod_spec", "affinity", "tolerations", "node_selector") if operator.get(name)]
+    unkept = [
+        name
+        for name in (
+            "volumes",
+            "volume_mounts",
+            "secrets",
+            "env_from",
+            "service_account_name",
+            "init_containers",
+            "pod_template_file",
+            "full_pod_spec",
+            "affinity",
+            "tolerations",
+            "node_selector",
+        )
+        if operator.get(name)
+    ]
     if unkept:
         task.note(Level.CHECK, f"{', '.join(unkept)}: not kept; workers.yaml decides what containers may use")
     if operator.get("do_xcom_push") is True:
@@ -381,7 +411,9 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     conn = given.get("http_conn_id", "http_default")
     if not isinstance(conn, str) or "{{" in conn:
         raise Untranslatable("its connection is known only when the file is run")
-    if any(given.get(name) is not None for name in ("response_filter", "response_check")) or not _is_plain_request(given):
+    if any(given.get(name) is not None for name in ("response_filter", "response_check")) or not _is_plain_request(
+        given
+    ):
         _http_in_python(operator, task, builder, conn)
         return
     secret = builder.connection_secret(conn)
@@ -389,7 +421,10 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     name = identifier(conn)
     builder.project.executors[name] = {"class": "http", "config": {"base_url": {"secret": secret}}}
     method = given.get("method", "POST")
-    config: dict[str, Any] = {"url": _path(given.get("endpoint"), operator, builder), "method": word(method, operator, builder)}
+    config: dict[str, Any] = {
+        "url": _path(given.get("endpoint"), operator, builder),
+        "method": word(method, operator, builder),
+    }
     data = given.get("data")
     headers = given.get("headers")
     if isinstance(headers, dict) and headers:
@@ -406,7 +441,11 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
 
 def _is_plain_request(given: dict[str, Any]) -> bool:
     data, headers = given.get("data"), given.get("headers")
-    is_simple = data is None or isinstance(data, str) or (isinstance(data, dict) and all(isinstance(each, str | int) for each in data.values()))
+    is_simple = (
+        data is None
+        or isinstance(data, str)
+        or (isinstance(data, dict) and all(isinstance(each, str | int) for each in data.values()))
+    )
     return is_simple and (headers is None or isinstance(headers, dict))
 
 
@@ -448,7 +487,15 @@ def dbt(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     given = operator.keywords
     words: list[Any] = ["dbt", "docs" if verb == "docsgenerate" else verb]
     words += ["generate"] if verb == "docsgenerate" else []
-    for name, option in (("models", "--select"), ("select", "--select"), ("exclude", "--exclude"), ("selector", "--selector"), ("target", "--target"), ("profiles_dir", "--profiles-dir"), ("dir", "--project-dir")):
+    for name, option in (
+        ("models", "--select"),
+        ("select", "--select"),
+        ("exclude", "--exclude"),
+        ("selector", "--selector"),
+        ("target", "--target"),
+        ("profiles_dir", "--profiles-dir"),
+        ("dir", "--project-dir"),
+    ):
         if operator.get(name) is not None:
             words += [option, word(operator.get(name), operator, builder)]
     if operator.get("vars"):
@@ -506,7 +553,10 @@ def trigger_dag_run(operator: Operator, task: ImportedTask, builder: DagBuilder)
     task.keys["workflow"] = safe_name(target, "workflow")
     conf = operator.keywords.get("conf")
     if isinstance(conf, dict) and conf:
-        task.keys["inputs"] = {key: word(value, operator, builder) if isinstance(value, str) else literal(value) for key, value in conf.items()}
+        task.keys["inputs"] = {
+            key: word(value, operator, builder) if isinstance(value, str) else literal(value)
+            for key, value in conf.items()
+        }
         if not all(is_known(value) or isinstance(value, str) for value in conf.values()):
             raise Untranslatable("its `conf` is known only when the file is run")
         task.triggers = (task.keys["workflow"], list(conf))  # type: ignore[attr-defined]
@@ -531,7 +581,9 @@ def email(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None: 
 
 
 def not_in_images(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:  # noqa: ARG001
-    raise Untranslatable("its function runs in an image: build an image that has the function, and use `image` with `file`")
+    raise Untranslatable(
+        "its function runs in an image: build an image that has the function, and use `image` with `file`"
+    )
 
 
 TABLE: dict[str, Translator] = {
@@ -560,7 +612,10 @@ TABLE: dict[str, Translator] = {
     "TriggerDagRunOperator": trigger_dag_run,
     "LatestOnlyOperator": latest_only,
     "SSHOperator": ssh,
-    **{f"Dbt{verb}Operator": dbt for verb in ("Run", "Test", "Seed", "Snapshot", "Build", "Compile", "Deps", "Clean", "DocsGenerate")},
+    **{
+        f"Dbt{verb}Operator": dbt
+        for verb in ("Run", "Test", "Seed", "Snapshot", "Build", "Compile", "Deps", "Clean", "DocsGenerate")
+    },
     "EmailOperator": email,
     "@task.docker": not_in_images,
     "@task.kubernetes": not_in_images,

@@ -16,7 +16,9 @@ DEFAULT_INTERVAL = 60.0
 DEFAULT_TIMEOUT = timedelta(days=7)
 
 
-def _waiting(operator: Operator, task: ImportedTask, builder: DagBuilder, function: str, codes: list[str], arguments: Arguments) -> None:
+def _waiting(
+    operator: Operator, task: ImportedTask, builder: DagBuilder, function: str, codes: list[str], arguments: Arguments
+) -> None:
     """Writes a task that waits until the function returns something."""
     if operator.mapped is not None:
         raise Untranslatable("it is a mapped sensor")
@@ -26,7 +28,11 @@ def _waiting(operator: Operator, task: ImportedTask, builder: DagBuilder, functi
     given = [repr(function), f"[{', '.join(codes)}]", f"{every:g}"]
     _write_wrapper(operator, task, builder, arguments, "wait_for", given, "{0}")
     timeout = operator.get("timeout")
-    limit = timeout if isinstance(timeout, timedelta) else timedelta(seconds=_seconds(timeout, DEFAULT_TIMEOUT.total_seconds()))
+    limit = (
+        timeout
+        if isinstance(timeout, timedelta)
+        else timedelta(seconds=_seconds(timeout, DEFAULT_TIMEOUT.total_seconds()))
+    )
     task.keys["timeout"] = duration_text(limit)
     if operator.get("soft_fail") is True:
         task.note(Level.CHECK, "`soft_fail`: the task fails here after its timeout, and is not skipped")
@@ -127,7 +133,9 @@ def external_task_sensor(operator: Operator, task: ImportedTask, builder: DagBui
     builder.module.add_import("import datetime as datetime_module")
     code = f"(context['logical_date'] - datetime_module.timedelta(seconds={offset:g})).isoformat()"
     _waiting(operator, task, builder, f"{MODULE}:workflow_succeeded", [repr(safe_name(dag_id)), code], arguments)
-    task.note(Level.INFO, "it waits for a run of the other workflow that was created after the start of this run's interval")
+    task.note(
+        Level.INFO, "it waits for a run of the other workflow that was created after the start of this run's interval"
+    )
 
 
 def python_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:

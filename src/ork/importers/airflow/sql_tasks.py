@@ -42,7 +42,11 @@ def sql_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> Non
     if operator.mapped is not None:
         raise Untranslatable("it is mapped over queries")
     sql = given.get("sql")
-    sql = [_text(each, operator, builder) for each in sql] if isinstance(sql, list | tuple) else _text(sql, operator, builder)
+    sql = (
+        [_text(each, operator, builder) for each in sql]
+        if isinstance(sql, list | tuple)
+        else _text(sql, operator, builder)
+    )
     if driver == "any":
         driver = "" if re.search(r"postgres|pg_|_pg|^pg|sqlite|redshift|psql", conn, re.I) else "SQLAlchemy"
     if driver == "" and not given.get("database") and _with_executor(sql, conn, operator, task, builder):
@@ -123,7 +127,12 @@ def _bound(
             found += part if isinstance(part, str) else part.const or ""
             continue
         following = parts[index + 1] if index + 1 < len(parts) else ""
-        is_quoted = found.endswith("'") and not found.endswith("''") and isinstance(following, str) and following.startswith("'")
+        is_quoted = (
+            found.endswith("'")
+            and not found.endswith("''")
+            and isinstance(following, str)
+            and following.startswith("'")
+        )
         if not is_quoted or not (part.ref or part.python is not None):
             return None
         ref = part.ref

@@ -123,7 +123,13 @@ class FlowBuilder:
         return self.files.need(module, function.name)
 
     def _wrapped(
-        self, step: Step, task: ImportedTask, values: dict[str, Any], items: dict[str, Any], special: dict[str, str], code: _StepCode
+        self,
+        step: Step,
+        task: ImportedTask,
+        values: dict[str, Any],
+        items: dict[str, Any],
+        special: dict[str, str],
+        code: _StepCode,
     ) -> None:
         """A function that calls the original with its arguments."""
         codes = [f"{name}={special[name]}" for name in special]
@@ -132,7 +138,11 @@ class FlowBuilder:
             codes.append(f"{name}={source}")
         name = f"{identifier(self.names[id(step)])}_task"
         uses_ctx = any("ctx" in each for each in special.values())
-        parameters = [*(["ctx"] if uses_ctx else []), *(f"{each}=None" for each in code.inputs), *(["item=None"] if items else [])]
+        parameters = [
+            *(["ctx"] if uses_ctx else []),
+            *(f"{each}=None" for each in code.inputs),
+            *(["item=None"] if items else []),
+        ]
         made = self.result_code(step).format(f"{step.target.function.name}({', '.join(codes)})")
         text = f"def {name}({', '.join(parameters)}):\n    return {made}"
         try:

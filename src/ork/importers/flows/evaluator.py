@@ -112,7 +112,9 @@ class FlowEvaluator(Evaluator):
         if mapped:
             parameters = target.function.parameters
             bound = dict(zip(parameters, args, strict=False)) | given
-            step.mapped = {name for name, value in bound.items() if not isinstance(value, Unmapped) and self.is_mapped(value)}
+            step.mapped = {
+                name for name, value in bound.items() if not isinstance(value, Unmapped) and self.is_mapped(value)
+            }
         self._flow.steps.append(step)
         return StepOutput(step)
 

@@ -61,7 +61,7 @@ class CallCode:
         outer, own = self, _parameters(node)
 
         class Fill(ast.NodeTransformer):
-            def visit_Name(self, name: ast.Name) -> ast.expr:  # noqa: N802
+            def visit_Name(self, name: ast.Name) -> ast.expr:
                 if isinstance(name.ctx, ast.Load) and scope.local(name.id) and name.id not in own:
                     found = scope.get(name.id)
                     if isinstance(found, Unknown) and found.node is None:
@@ -72,7 +72,9 @@ class CallCode:
         self._depth += 1
         filled = Fill().visit(ast.parse(ast.unparse(node), mode="eval").body)
         self._depth -= 1
-        self.refuse(self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope)))
+        self.refuse(
+            self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope))
+        )
         return ast.unparse(filled)
 
     def refuse(self, missing: list[Missing]) -> None:

@@ -124,8 +124,10 @@ class Evaluator(Expressions):
             for alias in node.names:
                 module = self.sources.find(alias.name)
                 top = alias.name.partition(".")[0]
-                scope.names[alias.asname or top] = module if module and alias.asname else (
-                    module if module and "." not in alias.name else Imported(alias.name if alias.asname else top)
+                scope.names[alias.asname or top] = (
+                    module
+                    if module and alias.asname
+                    else (module if module and "." not in alias.name else Imported(alias.name if alias.asname else top))
                 )
             return
         source = self.sources.find(node.module or "", scope.module, node.level)
@@ -159,9 +161,7 @@ class Evaluator(Expressions):
                         self.assign(each, values[index] if values is not None and known else Unknown(), scope)
             case ast.Subscript():
                 owner, key = self.value(target.value, scope), self.value(target.slice, scope)
-                if isinstance(owner, dict) and isinstance(key, str | int | tuple):
-                    owner[key] = value
-                elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+                if (isinstance(owner, dict) and isinstance(key, str | int | tuple)) or (isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner)):
                     owner[key] = value
             case ast.Attribute():
                 self.set_attribute(self.value(target.value, scope), target.attr, value)
@@ -233,7 +233,9 @@ class Evaluator(Expressions):
 
     def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
         """What the function returns; Unknown if that cannot be known."""
-        if self._depth >= MAX_DEPTH or any(isinstance(item, ast.Yield | ast.YieldFrom) for item in ast.walk(function.node)):
+        if self._depth >= MAX_DEPTH or any(
+            isinstance(item, ast.Yield | ast.YieldFrom) for item in ast.walk(function.node)
+        ):
             return Unknown()
         scope = Scope(None, function.scope)
         scope.body = [] if isinstance(function.node, ast.Lambda) else function.node.body
