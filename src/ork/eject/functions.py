@@ -35,7 +35,8 @@ class Context:
         self.workflow_name, self.task_id = os.environ["ORK_WORKFLOW_NAME"], os.environ["ORK_TASK_ID"]
         self.attempt = int(os.environ["ORK_ATTEMPT"])
         index, count = os.environ.get("ORK_PARALLEL_INDEX"), os.environ.get("ORK_PARALLEL_COUNT")
-        self.parallel_index, self.parallel_count = (int(index), int(count or 1)) if index else (None, None)
+        self.parallel_index: int | None = int(index) if index else None
+        self.parallel_count: int | None = int(count) if count else None
         self.scheduled_for = os.environ.get("ORK_SCHEDULED_FOR")
         self.params, self.upstream_states = spec["params"], spec["states"]
         self.failed = [name for name, state in spec["states"].items() if state != "success"]
@@ -87,7 +88,8 @@ def call(spec: dict[str, Any]) -> Any:
         path = Path(action["file"])
         path = path if path.is_file() else code / str(path).lstrip("/")
         found = importlib.util.spec_from_file_location(path.stem, path)
-        assert found is not None and found.loader is not None
+        assert found is not None
+        assert found.loader is not None
         module = importlib.util.module_from_spec(found)
         sys.modules[path.stem] = module
         found.loader.exec_module(module)

@@ -134,7 +134,7 @@ def decide(task: dict[str, Any]) -> str | None:
 
 def compare(value: Any, op: str, wanted: Any) -> bool:
     if op == "exists":
-        return (value is not MISSING) == wanted
+        return (value is not MISSING) is bool(wanted)
     if op == "not_equals":
         return value is MISSING or value != wanted or isinstance(value, bool) != isinstance(wanted, bool)
     if value is MISSING:
@@ -144,7 +144,7 @@ def compare(value: Any, op: str, wanted: Any) -> bool:
     if op == "equals":
         return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
     try:
-        return {"lt": value < wanted, "le": value <= wanted, "gt": value > wanted, "ge": value >= wanted}[op]
+        return bool({"lt": value < wanted, "le": value <= wanted, "gt": value > wanted, "ge": value >= wanted}[op])
     except TypeError:
         raise TaskFailure(f"{value!r} and {wanted!r} cannot be compared", retry=False) from None
 
@@ -306,7 +306,7 @@ def attempt(name: str, task: dict[str, Any], item: Any, index: int | None, total
                 name, task, [text_of(bound(word, item)) for word in action["argv"]], files, env, values, upstream, item
             )
         if action["kind"] == "workflow":
-            return run_workflow(name, task, files, env, values)
+            return run_workflow(name, task, env, values)
         if action["kind"] == "approval":
             return approve(name, action["message"])
         spec: dict[str, Any] = {
@@ -391,9 +391,7 @@ def run_container(
         subprocess.run([docker, "rm", "-f", container], capture_output=True, check=False)
 
 
-def run_workflow(
-    name: str, task: dict[str, Any], files: dict[str, Path], env: dict[str, str], values: dict[str, Any]
-) -> Any:
+def run_workflow(name: str, task: dict[str, Any], env: dict[str, str], values: dict[str, Any]) -> Any:
     folder = HERE / "sub" / task["action"]["name"]
     out = OUT / f"{name}.run"
     execute(

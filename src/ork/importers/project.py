@@ -66,7 +66,7 @@ class ImportedTask:
 
     def leave_to_a_person(self, reason: str, place: Place | None = None) -> None:
         """Replaces the action by a command that fails and names the place of the original. Dependencies stay."""
-        kept = {key: self.keys[key] for key in ("run_if", "when") if key in self.keys}
+        kept: dict[str, Any] = {key: self.keys[key] for key in ("run_if", "when") if key in self.keys}
         where = place or self.place
         message = f"not imported: {self.origin} at {where}: {reason}"
         self.keys = {"command": failing_command(message), **kept}

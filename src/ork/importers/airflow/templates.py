@@ -16,10 +16,50 @@ if TYPE_CHECKING:
 _SPLIT = re.compile(r"(\{\{-?.*?-?\}\}|\{%-?.*?-?%\}|\{#.*?#\})", re.S)
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}", re.S)
 TIMES = frozenset(
-    ["ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz", "execution_date", "logical_date", "data_interval_start", "data_interval_end", "next_ds", "next_ds_nodash", "prev_ds", "prev_ds_nodash", "yesterday_ds", "yesterday_ds_nodash", "tomorrow_ds", "tomorrow_ds_nodash", "next_execution_date", "prev_execution_date"]
+    [
+        "ds",
+        "ds_nodash",
+        "ts",
+        "ts_nodash",
+        "ts_nodash_with_tz",
+        "execution_date",
+        "logical_date",
+        "data_interval_start",
+        "data_interval_end",
+        "next_ds",
+        "next_ds_nodash",
+        "prev_ds",
+        "prev_ds_nodash",
+        "yesterday_ds",
+        "yesterday_ds_nodash",
+        "tomorrow_ds",
+        "tomorrow_ds_nodash",
+        "next_execution_date",
+        "prev_execution_date",
+    ]
 )
 CONTEXT_NAMES = TIMES | frozenset(
-    ["ti", "task_instance", "params", "dag_run", "run_id", "dag", "task", "macros", "var", "conn", "test_mode", "task_instance_key_str", "outlets", "inlets", "templates_dict", "inlet_events", "outlet_events", "triggering_dataset_events", "ts_nodash"]
+    [
+        "ti",
+        "task_instance",
+        "params",
+        "dag_run",
+        "run_id",
+        "dag",
+        "task",
+        "macros",
+        "var",
+        "conn",
+        "test_mode",
+        "task_instance_key_str",
+        "outlets",
+        "inlets",
+        "templates_dict",
+        "inlet_events",
+        "outlet_events",
+        "triggering_dataset_events",
+        "ts_nodash",
+    ]
 )
 _PLAIN_NAMES = frozenset(
     ("range", "len", "str", "int", "float", "True", "False", "None", "true", "false", "none", "dict", "list")
