@@ -277,19 +277,8 @@ def _alert(line: _Line, project: ImportedProject) -> None:
     address = line.variables.get("MAILTO", "")
     if not address:
         return
-    name = safe_name(address.split(",")[0].split("@")[0], "mail")
     to = [each.strip() for each in address.split(",") if each.strip()]
-    to = [each if "@" in each else f"{each}@localhost" for each in to]
-    sender = line.variables.get("MAILFROM", to[0])
-    if name not in project.alerts:
-        project.alerts[name] = {"mail": {"to": to, "from": sender, "host": "localhost", "port": 25, "tls": "none"}}
-        project.outbound = ["localhost:25"]
-        text = (
-            f"MAILTO={address} became the alert target `{name}`: mails about failures, not about all output, through the "
-            f"mail server of this machine. `ork alerts test {name}` sends one."
-        )
-        project.note(Level.CHECK, text, line.place)
-    project.workflows[-1].keys["alerts"] = [name]
+    project.mail_alert(project.workflows[-1], to, f"MAILTO={address}", line.place, line.variables.get("MAILFROM"))
 
 
 def name_of(command: str) -> str:
@@ -301,6 +290,9 @@ def name_of(command: str) -> str:
     for index, word in enumerate(words):
         if word in (">", ">>", "2>&1", "||"):
             break
+        if index > 1 and words[index - 1] == "-c" and any(character.isspace() for character in word):
+            shell = os.path.basename(words[index - 2])
+            return name_of(word) if shell.endswith("sh") else safe_name(shell, "job")
         base = os.path.basename(word.rstrip("/"))
         if _does_the_work(words, index, base):
             is_module = index > 0 and words[index - 1] == "-m"

@@ -116,6 +116,25 @@ class ImportedProject:
     def workflow_name(self, wanted: str) -> str:
         return unique_name(safe_name(wanted, "workflow"), {each.name for each in self.workflows} | RESERVED)
 
+    def mail_alert(
+        self, workflow: ImportedWorkflow, to: list[str], what: str, place: Place, sender: str | None = None
+    ) -> None:
+        """Mails about failures of the workflow, through the mail server of this machine. `what` names the original."""
+        to = [each if "@" in each else f"{each}@localhost" for each in to]
+        name = safe_name(to[0].split("@")[0], "mail")
+        target = {"mail": {"to": to, "from": sender or to[0], "host": "localhost", "port": 25, "tls": "none"}}
+        if self.alerts.get(name, target) != target:
+            name = unique_name(name, set(self.alerts))
+        if name not in self.alerts:
+            self.alerts[name] = target
+            self.outbound = ["localhost:25"]
+            text = (
+                f"{what} became the alert target `{name}` in ork.yaml: mails about failures, through the mail server of this "
+                f"machine. `ork alerts test {name}` sends one."
+            )
+            self.note(Level.CHECK, text, place)
+        workflow.keys["alerts"] = [name]
+
     def all_notes(self) -> list[Note]:
         """The notes of the project, of its workflows and of their tasks, in order."""
         found = list(self.notes)

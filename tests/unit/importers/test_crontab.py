@@ -49,6 +49,8 @@ def test_schedules(line: str, schedule: Any) -> None:
         ("flock -n /tmp/l /opt/sync.sh >> /var/log/s.log 2>&1", "sync"),
         ("timeout 10m nice -n 10 backup --all", "backup"),
         ("FOO=1 BAR=2 run-it", "run-it"),
+        ("bash -c 'sync; sleep 1'", "sync"),
+        ("python3 -c 'import x; x.y()'", "python3"),
         ("true", "true"),
         ("'", "job"),
     ],
