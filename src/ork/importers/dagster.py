@@ -103,8 +103,10 @@ class _Importer:
         jobs = [value for _, value, _ in own if isinstance(value, Call) and value.function.last == "define_asset_job"]
         if not assets:
             return
-        for job in jobs or [None]:
+        for job in jobs:
             self._asset_job(assets, job)
+        if not jobs:
+            self._asset_job(assets, None)
 
     def _find_schedules(self, values: list[tuple[str, Any, Module]]) -> None:
         for _, value, module in values:
@@ -187,9 +189,9 @@ class _Importer:
                     )
             deps = asset.keywords.get("deps") or asset.keywords.get("non_argument_deps") or []
             for each in deps if isinstance(deps, list | tuple | set) else []:
-                name = _asset_name(each) if isinstance(each, StepFunction) else _asset_key(each)
-                if name in steps:
-                    step.after.append(steps[name])
+                key = _asset_name(each) if isinstance(each, StepFunction) else _asset_key(each)
+                if key in steps:
+                    step.after.append(steps[key])
 
 
 class _DagsterBuilder(FlowBuilder):

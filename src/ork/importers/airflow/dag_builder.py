@@ -7,7 +7,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from ork.importers.airflow.objects import Dag, Group, Operator, TaskOutput
+from ork.importers.airflow.objects import Dag, Group, Operator
 from ork.importers.airflow.schedules import DagSchedule, schedule_of
 from ork.importers.project import (
     ImportedProject,
@@ -21,7 +21,7 @@ from ork.importers.project import (
 )
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.extract import CopiedFiles, CopiedModule
-from ork.importers.python.values import Call, Function, Scope, Unknown, is_known
+from ork.importers.python.values import Call, Function, Scope, is_known
 
 HELPER = "airflow_values"
 MODULE = "from_airflow"
@@ -152,16 +152,22 @@ class DagBuilder:
         callbacks = [name for name in _CALLBACKS if given.get(name) is not None or defaults.get(name) is not None]
         if callbacks:
             self.workflow.note(Level.CHECK, f"{', '.join(callbacks)}: use `alerts` in the workflow and in ork.yaml")
-        if defaults.get("email_on_failure") or (
-            defaults.get("email") and defaults.get("email_on_failure") is not False
-        ):
-            self.workflow.note(
-                Level.CHECK, f"mails to {_shown(defaults.get('email'))}: use `alerts` in the workflow and in ork.yaml"
-            )
+        self._mails(defaults.get("email"), defaults.get("email_on_failure"))
         if given.get("dagrun_timeout") is not None:
             self.workflow.note(Level.CHECK, "`dagrun_timeout` is not kept: `timeout` limits tasks")
         if any(given.get(name) is not None for name in ("max_active_tasks", "concurrency")):
             self.workflow.note(Level.INFO, "the limit of tasks at once is not kept: use a `pool`")
+
+    def _mails(self, address: Any, on_failure: Any) -> None:
+        """`email` of `default_args`, which Airflow uses for failures unless that is switched off."""
+        if not address or on_failure is False:
+            return
+        to = address.replace(";", ",").split(",") if isinstance(address, str) else address
+        if isinstance(to, list | tuple) and all(isinstance(each, str) and "{{" not in each for each in to):
+            people = [each.strip() for each in to if each.strip()]
+            self.project.mail_alert(self.workflow, people, f"`email` {', '.join(people)}", self.dag.place)
+        else:
+            self.workflow.note(Level.CHECK, "mails about failures: use `alerts` in the workflow and in ork.yaml")
 
     # Params.
 
@@ -428,7 +434,3 @@ def _pulled_in_sources(text: str) -> set[str]:
     for match in re.finditer(r"xcom_pull\(([^)]*)\)", text):
         found |= set(re.findall(r"['\"]([\w.-]+)['\"]", match[1]))
     return found
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value) if isinstance(value, str) else "people"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from itertools import pairwise
 from typing import Any
 
 from ork.importers.airflow.objects import (
@@ -71,7 +72,7 @@ class AirflowEvaluator(Evaluator):
             case TaskFunction():
                 return self._call_task(target, args, keywords, node, scope)
             case DagFunction():
-                return self._call_dag(target, args, keywords, node, scope)
+                return self._call_dag(target)
             case GroupFunction():
                 return self._call_group(target, args, keywords)
             case Decorator():
@@ -192,7 +193,7 @@ class AirflowEvaluator(Evaluator):
         for outer in self._outer(group):
             given = {**outer.defaults, **given}
         made = Operator(kind, dotted, name, given, self.sources.place(module, node), args=list(args))
-        self._enter(made, dag, group, scope)
+        self._enter(made, dag, group)
         for output in outputs_in(list(given.values())):
             made.upstream.append(output.task)
         return made
@@ -205,7 +206,7 @@ class AirflowEvaluator(Evaluator):
             group = group.parent
         return found
 
-    def _enter(self, task: Operator, dag: Dag | None, group: Group | None, scope: Scope) -> None:
+    def _enter(self, task: Operator, dag: Dag | None, group: Group | None) -> None:
         """Adds the task to its DAG and group, with a name that is unique there."""
         if group is not None:
             task.task_id = f"{group.prefix}{task.task_id}"
@@ -239,9 +240,7 @@ class AirflowEvaluator(Evaluator):
             return GroupFunction(function, keywords)
         return TaskFunction(function, decorator.name, keywords)
 
-    def _call_dag(
-        self, target: DagFunction, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
-    ) -> Dag:
+    def _call_dag(self, target: DagFunction) -> Dag:
         given = dict(zip(["dag_id"], target.args, strict=False)) | target.keywords
         given.setdefault("dag_id", target.function.name)
         dag = self._new_dag([], given, target.function.node, target.function.scope)
@@ -298,7 +297,7 @@ class AirflowEvaluator(Evaluator):
             mapped=mapped,
             is_mapped_by_item=by_item,
         )
-        self._enter(made, dag, group, scope)
+        self._enter(made, dag, group)
         for output in outputs_in([args, keywords, target.partial, mapped]):
             made.upstream.append(output.task)
         return TaskOutput(made)
@@ -377,9 +376,7 @@ class AirflowEvaluator(Evaluator):
         return NOT_KNOWN
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        if isinstance(owner, Dag):
-            owner.keywords[name] = value
-        elif isinstance(owner, Operator):
+        if isinstance(owner, Dag | Operator):
             owner.keywords[name] = value
 
     # Edges.
@@ -408,7 +405,7 @@ class AirflowEvaluator(Evaluator):
             self._edges(args[0], args[1])
             return
         steps = [each for each in args if not isinstance(each, Label)]
-        for left, right in zip(steps, steps[1:], strict=False):
+        for left, right in pairwise(steps):
             if name == "chain" and isinstance(left, list | tuple) and isinstance(right, list | tuple):
                 for one, other in zip(left, right, strict=False):
                     self._edges(one, other)
@@ -417,7 +414,7 @@ class AirflowEvaluator(Evaluator):
 
     # Blocks.
 
-    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:
+    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:  # noqa: ARG002
         stack: list[Any] | None = (
             self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
         )

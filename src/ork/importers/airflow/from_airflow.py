@@ -36,7 +36,7 @@ class AirflowNotFoundException(AirflowException):
     pass
 
 
-class AirflowSensorTimeout(AirflowException):  # noqa: N818
+class AirflowSensorTimeout(AirflowException):
     pass
 
 
@@ -74,7 +74,7 @@ class Connection:
         self.password = unquote(parts.password) if parts.password else None
         self.port = parts.port
         self.schema = unquote(parts.path.lstrip("/"))
-        self.extra = query.pop("__extra__", None) or json.dumps(query)
+        self.extra = query.pop("__extra__", "") or json.dumps(query)
         self.extra_dejson = json.loads(self.extra)
 
     def get_uri(self) -> str:
@@ -397,8 +397,13 @@ def previous_time(cron: str, before: datetime) -> datetime:
 
 
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-_NAMES = {name: number for number, name in enumerate("sun mon tue wed thu fri sat".split())}
-_NAMES |= {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_NAMES = {name: number for number, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
+_NAMES |= {
+    name: number
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
 
 
 def _numbers(field: str, low: int, high: int) -> set[int]:
@@ -442,15 +447,15 @@ class timezone:  # noqa: N801 - its name in Airflow
     utc = UTC
 
     @staticmethod
-    def utcnow() -> datetime:
+    def utcnow() -> Any:
         return datetime.now(UTC)
 
     @staticmethod
-    def datetime(*args: Any, **given: Any) -> datetime:
-        return datetime(*args, **given, tzinfo=UTC)
+    def datetime(*args: Any, **given: Any) -> Any:
+        return datetime(*args, **{"tzinfo": UTC, **given})
 
     @staticmethod
-    def parse(text: str) -> datetime:
+    def parse(text: str) -> Any:
         return datetime.fromisoformat(text)
 
 
@@ -713,7 +718,7 @@ def _plain(value: Any) -> Any:
 # Sensors: each is called again and again without a process in between, until it returns something.
 
 
-def wait_for(function: str, args: list[Any], every: float) -> Any:
+def wait_for(function: str, args: dict[str, Any], every: float) -> Any:
     """Hands the wait over to Ork: `function` of this project is polled every few seconds."""
     import ork
 

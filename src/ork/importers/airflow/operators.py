@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
@@ -139,7 +140,7 @@ def bash(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
         _bash_in_python(operator, task, builder)
         return
     else:
-        command = _from_file(command, operator, builder)
+        command = _from_file(command, builder)
         parts = _pieces(command, operator, builder)
         needs_python = any(isinstance(part, Piece) and part.python is not None and part.tasks for part in parts)
         if needs_python or _is_output_used(operator, builder):
@@ -171,17 +172,17 @@ def _is_output_used(operator: Operator, builder: DagBuilder) -> bool:
     )
 
 
-def _from_file(command: str, operator: Operator, builder: DagBuilder) -> str:
+def _from_file(command: str, builder: DagBuilder) -> str:
     """The content of a script file: Airflow reads a command that ends with `.sh` as the name of a template."""
     if not command.endswith(_SCRIPT_SUFFIXES) or " " in command.strip():
         return command
-    text = builder_file(command, operator, builder)
+    text = builder_file(command, builder)
     if text is None:
         raise Untranslatable(f"its script `{command}` was not found")
     return text
 
 
-def builder_file(name: str, operator: Operator, builder: DagBuilder) -> str | None:
+def builder_file(name: str, builder: DagBuilder) -> str | None:
     """The text of a file that a template names, from the DAG's folder or its `template_searchpath`."""
     from ork.importers.sources import read_text
 
@@ -236,7 +237,7 @@ def _bash_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder)
 
     arguments = Arguments(operator, builder)
     command = operator.keywords.get("bash_command")
-    command = _from_file(command, operator, builder) if isinstance(command, str) else command
+    command = _from_file(command, builder) if isinstance(command, str) else command
     codes = [arguments.code(command)]
     if operator.keywords.get("env"):
         codes.append(f"env={arguments.code(operator.keywords['env'])}")
@@ -319,10 +320,8 @@ def _words(command: Any, operator: Operator, builder: DagBuilder) -> list[Any]:
     if isinstance(command, str) and command.strip().startswith("[") and "{{" not in command:
         import ast
 
-        try:
+        with suppress(ValueError, SyntaxError):
             command = ast.literal_eval(command)
-        except (ValueError, SyntaxError):
-            pass
     if isinstance(command, str):
         command = split_words(command)
     if not isinstance(command, list | tuple):

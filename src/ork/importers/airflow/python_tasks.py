@@ -403,7 +403,7 @@ def _wrapped(
     codes += [f"{name}={code}" for name, code in items.items()]
     codes += ["**item"] if operator.is_mapped_by_item else []
     given = {*keywords, *items, *function.parameters[: len(args)]}
-    wants = needs_context(function, {name: None for name in given})
+    wants = needs_context(function, dict.fromkeys(given))
     if wants:
         arguments.uses_context = True
         codes += [
@@ -428,7 +428,7 @@ def _pulled_by(function: Function, operator: Operator, builder: DagBuilder) -> l
     is_open = False
     for statement in (
         builder.files.reachable(function.node) if not isinstance(function.node, ast.Lambda) else [function.node]
-    ):  # type: ignore[arg-type]
+    ):
         for each in ast.walk(statement):
             if isinstance(each, ast.Call) and ast.unparse(each.func).endswith(".xcom_pull"):
                 given = [*each.args[:1], *(key.value for key in each.keywords if key.arg == "task_ids")]
@@ -611,8 +611,41 @@ def _has_method(custom: Any, name: str) -> bool:
 
 
 _TASK_SETTINGS = frozenset(
-    "retries retry_delay execution_timeout pool priority_weight trigger_rule on_failure_callback on_success_callback "
-    "on_retry_callback depends_on_past owner email queue sla start_date end_date provide_context wait_for_downstream weight_rule "
-    "retry_exponential_backoff max_retry_delay email_on_failure email_on_retry doc_md doc task_concurrency max_active_tis_per_dag "
-    "params run_as_user executor_config inlets outlets default_args pool_slots task_display_name".split()
+    [
+        "retries",
+        "retry_delay",
+        "execution_timeout",
+        "pool",
+        "priority_weight",
+        "trigger_rule",
+        "on_failure_callback",
+        "on_success_callback",
+        "on_retry_callback",
+        "depends_on_past",
+        "owner",
+        "email",
+        "queue",
+        "sla",
+        "start_date",
+        "end_date",
+        "provide_context",
+        "wait_for_downstream",
+        "weight_rule",
+        "retry_exponential_backoff",
+        "max_retry_delay",
+        "email_on_failure",
+        "email_on_retry",
+        "doc_md",
+        "doc",
+        "task_concurrency",
+        "max_active_tis_per_dag",
+        "params",
+        "run_as_user",
+        "executor_config",
+        "inlets",
+        "outlets",
+        "default_args",
+        "pool_slots",
+        "task_display_name",
+    ]
 )

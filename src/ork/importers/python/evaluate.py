@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ork.importers.python.expressions import Expressions
@@ -49,10 +50,8 @@ class Evaluator(Expressions):
         if module.is_evaluated:
             return
         module.is_evaluated = True
-        try:
+        with suppress(_Return, _Break, _Continue):
             self.run(module.tree.body, module.scope)
-        except (_Return, _Break, _Continue):
-            pass
 
     # What frameworks answer.
 
@@ -161,9 +160,8 @@ class Evaluator(Expressions):
                         self.assign(each, values[index] if values is not None and known else Unknown(), scope)
             case ast.Subscript():
                 owner, key = self.value(target.value, scope), self.value(target.slice, scope)
-                if isinstance(owner, dict) and isinstance(key, str | int | tuple):
-                    owner[key] = value
-                elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+                is_index = isinstance(key, int) and isinstance(owner, list) and -len(owner) <= key < len(owner)
+                if is_index or (isinstance(owner, dict) and isinstance(key, str | int | tuple)):
                     owner[key] = value
             case ast.Attribute():
                 self.set_attribute(self.value(target.value, scope), target.attr, value)
@@ -212,10 +210,8 @@ class Evaluator(Expressions):
     def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
         """A loop over something that is known only when the code runs: followed once, with unknown names."""
         self.assign(node.target, Unknown(), scope)
-        try:
+        with suppress(_Break, _Continue):
             self.run(node.body, scope)
-        except (_Break, _Continue):
-            pass
 
     def _if(self, node: ast.If, scope: Scope) -> None:
         test = self.settled(self.value(node.test, scope), node, scope)

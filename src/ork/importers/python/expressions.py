@@ -57,17 +57,17 @@ class Expressions:
 
     # What frameworks answer.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
         """What a call yields. `NOT_KNOWN` leaves it to the rules below."""
         return NOT_KNOWN
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:
+    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def item_of(self, owner: Any, key: Any) -> Any:
+    def item_of(self, owner: Any, key: Any) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
     def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
