@@ -492,6 +492,11 @@ export interface ObjectKeys {
   keys: (string)[];
 }
 
+/** The names of an attempt's values that are not JSON, sorted. */
+export interface ObjectNames {
+  names: (string)[];
+}
+
 export interface ObjectSize {
   size: number | null;
 }
@@ -524,9 +529,9 @@ export interface OutputKey {
   is_shown: boolean;
 }
 
-export type OutputKind = "table" | "numbers" | "text" | "object" | "other";
+export type OutputKind = "table" | "numbers" | "text" | "object" | "stored" | "other";
 
-/** `size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely. A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`: nothing is left out. */
+/** `size` is in bytes, null for a fan-out; `length` of a list, object or text, null if it was not read completely. A list has `items`, a table also `columns`, an object `keys`, a text `text`; another value is `value`. `is_complete`: nothing is left out. Of a value that is not JSON, `stored` is its description, and `preview` what its task's process wrote about it. */
 export interface OutputPreview {
   kind: OutputKind;
   size: number | null;
@@ -537,6 +542,8 @@ export interface OutputPreview {
   keys: (OutputKey)[] | null;
   text: string | null;
   value: unknown;
+  stored: Record<string, unknown> | null;
+  preview: Record<string, unknown> | null;
 }
 
 /** `unsent_alerts` counts up to 20. */
@@ -1267,6 +1274,9 @@ export interface Reads {
   "/objects/log": { given: { attempt: string; start?: number; size?: number | null }; answer: unknown; role: "scheduler" };
   "/objects/log/size": { given: { attempt: string }; answer: ObjectSize; role: "scheduler" };
   "/objects/size": { given: { key: string }; answer: ObjectSize; role: "scheduler" };
+  "/objects/value": { given: { key: string; start?: number; size?: number | null }; answer: unknown; role: "scheduler" };
+  "/objects/value/size": { given: { key: string }; answer: ObjectSize; role: "scheduler" };
+  "/objects/values": { given: { attempt: string }; answer: ObjectNames; role: "scheduler" };
   "/overview": { given: { since?: string | null; limit?: number; cursor?: string | null }; answer: Overview; role: "viewer" };
   "/quarantine": { given: Record<never, never>; answer: Quarantine; role: "viewer" };
   "/readyz": { given: Record<never, never>; answer: Health; role: null };
@@ -1288,6 +1298,7 @@ export interface Reads {
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/download": { given: { run: string; name: string; index: number; number: number; ticket?: string | null }; answer: unknown; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/lines": { given: { run: string; name: string; index: number; number: number; every?: number }; answer: LogLines; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log/search": { given: { run: string; name: string; index: number; number: number; q: string; ignore_case?: boolean; limit?: number }; answer: LogSearch; role: "viewer" };
+  "/runs/{run}/tasks/{name}/{index}/attempts/{number}/values/{value}": { given: { run: string; name: string; index: number; number: number; value: string }; answer: unknown; role: "viewer" };
   "/runs/{run}/tasks/{name}/{index}/output": { given: { run: string; name: string; index: number; preview?: number | null }; answer: unknown | OutputPreview; role: "viewer" };
   "/runs/{run}/why": { given: { run: string; task?: string | null }; answer: Explanation; role: "viewer" };
   "/schedulers": { given: Record<never, never>; answer: Schedulers; role: "viewer" };
@@ -1310,6 +1321,7 @@ export interface Reads {
 export interface Writes {
   "DELETE /controls/{target}": { given: { target: string }; answer: unknown; role: "admin" };
   "DELETE /objects": { given: { prefix: string }; answer: unknown; role: "scheduler" };
+  "DELETE /objects/values": { given: { attempt: string }; answer: unknown; role: "scheduler" };
   "DELETE /session": { given: Record<never, never>; answer: unknown; role: "viewer" };
   "DELETE /tokens/{id}": { given: { id: string }; answer: unknown; role: "admin" };
   "DELETE /workflows/{name}": { given: { name: string }; answer: unknown; role: "admin" };
@@ -1343,4 +1355,5 @@ export interface Writes {
   "PUT /controls/{target}": { given: { target: string }; body: ControlBody; answer: Control; role: "admin" };
   "PUT /objects": { given: { key: string; if_absent?: boolean }; body: unknown; answer: ObjectWritten; role: "scheduler" };
   "PUT /objects/log": { given: { attempt: string; start: number }; body: unknown; answer: unknown; role: "scheduler" };
+  "PUT /objects/value": { given: { attempt: string; name: string; start?: number }; body: unknown; answer: unknown; role: "scheduler" };
 }
