@@ -19,12 +19,13 @@ import { startClock } from "./clock.ts";
 import { isSignedOut, session, source, startSession } from "./data/session.ts";
 import { startStream } from "./data/stream.ts";
 import { startRouter } from "./router.ts";
-import { Shell } from "./shell.tsx";
+import { loadFirstPage, Shell } from "./shell.tsx";
 import { startShortcuts } from "./shortcuts.ts";
 import { startTheme } from "./theme.ts";
 
 void startSession();
 startRouter();
+loadFirstPage();
 startClock();
 startTheme();
 startShortcuts();

@@ -120,6 +120,12 @@ function CurrentPage(): JSX.Element {
 
 const loaded = new Map<string, ComponentType<PageProps>>();
 
+/** Begins to load the page of the address, while the server is asked who is signed in. */
+export function loadFirstPage(): void {
+  const found = match(ROUTES, currentPath.value);
+  if (found) void LOADERS[found.page]?.().catch(() => undefined);
+}
+
 /** Loads a page's file once. Another page, or another thing on the same kind of page, starts anew. */
 function Lazy({ page, params }: { page: string; params: PageProps["params"] }): JSX.Element {
   const [, update] = useState(0);
