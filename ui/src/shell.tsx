@@ -162,8 +162,13 @@ function Dialogs(): JSX.Element | null {
   useEffect(() => {
     if (Object.hasOwn(DIALOGS, name) && !loadedDialogs.has(name)) void DIALOGS[name]?.().then((module) => { loadedDialogs.set(name, module.default); update((number) => number + 1); }, () => notify("bad", "The dialog could not be loaded.", "Reload this page."));
   }, [name]);
-  if (isSignedOut.value) return <Dialog title="Signed out" onClose={() => undefined} bare><Lazy page="sign-in" params={{}} /></Dialog>;
-  return Found ? <Found onClose={() => showDialog(null)} /> : null;
+  // Signing in again stands before a dialog that is open: what was typed there stays.
+  return (
+    <>
+      {Found && <Found onClose={() => showDialog(null)} />}
+      {isSignedOut.value && <Dialog title="Signed out" onClose={() => undefined} bare><Lazy page="sign-in" params={{}} /></Dialog>}
+    </>
+  );
 }
 
 const SHORTCUTS: readonly Shortcut[] = [
