@@ -48,7 +48,7 @@ cloud: $(STAMPS)/test
 	$(BIN)/python -m pytest -n $(JOBS) -m cloud $(TESTS)
 
 ui-tests: $(STAMPS)/test
-	-scripts/components.sh browser
+	-scripts/components.sh browser dex
 	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
 
 soak: $(STAMPS)/test
