@@ -1,22 +1,22 @@
-"""Dex, a real provider of OpenID Connect, on loopback: one person with a group, two without."""
+"""Dex, a real provider of OpenID Connect, on loopback, configured as in examples/single_sign_on."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.buckets import cached
 
-CLIENT, SECRET = "ork", "the secret of the client: 1+1"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "single_sign_on"
+PROVIDER, ORK = "127.0.0.1:5556", "127.0.0.1:8700"  # where they are in the example
+SECRET = "a secret for trying things out"
 PASSWORD = "let me in please"
-_HASH = "$2b$10$o7VMRrcaldOqeQ6PYCURme6UMurVlxKQJnts73TNAzQKOM44EIY0y"
-WITH_GROUP, GROUP = "kilgore@kilgore.trout", "authors"  # whom Dex's connector for tests signs in, without a password
+WITH_GROUP, BY_DOMAIN, WITHOUT_ROLE = "kilgore@kilgore.trout", "ada@example.com", "eve@example.net"
 START_SECONDS = 60.0
 
 
@@ -31,30 +31,15 @@ def missing() -> str | None:
 
 
 @contextmanager
-def dex(folder: Path, port: int, redirects: Sequence[str], people: Sequence[str]) -> Iterator[str]:
-    """The issuer, while it runs. `people` have a password, and no groups."""
-    issuer = f"http://127.0.0.1:{port}/dex"
-    config = {
-        "issuer": issuer,
-        "storage": {"type": "memory"},
-        "web": {"http": f"127.0.0.1:{port}"},
-        "oauth2": {"skipApprovalScreen": True},
-        "connectors": [{"type": "mockCallback", "id": "mock", "name": "Example"}],
-        "enablePasswordDB": True,
-        "staticPasswords": [
-            {"email": each, "hash": _HASH, "username": each.partition("@")[0], "userID": f"id of {each}"}
-            for each in people
-        ],
-        "staticClients": [{"id": CLIENT, "name": "Ork", "secret": SECRET, "redirectURIs": list(redirects)}],
-        "logger": {"level": "error"},
-    }
-    file, log = folder / "dex.json", folder / "dex.log"
-    file.write_text(json.dumps(config))  # JSON is YAML
+def dex(folder: Path, provider: str, ork: str) -> Iterator[None]:
+    """Dex as in the example, but at the address `provider`, for the server at `ork`."""
+    file, log = folder / "dex.yaml", folder / "dex.log"
+    file.write_text((EXAMPLE / "dex.yaml").read_text().replace(PROVIDER, provider).replace(ORK, ork))
     with log.open("wb") as output:
         process = subprocess.Popen([cached("dex-*") / "dex", "serve", file], stdout=output, stderr=output)
     try:
-        _wait(f"{issuer}/.well-known/openid-configuration", process, log)
-        yield issuer
+        _wait(f"http://{provider}/dex/.well-known/openid-configuration", process, log)
+        yield
     finally:
         process.terminate()
         process.wait(30)

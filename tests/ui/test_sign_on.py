@@ -15,20 +15,6 @@ from tests.ui.conftest import SECONDS, UiServer, environment
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WITHOUT_ROLE, BY_DOMAIN = "eve@example.net", "ada@example.com"
-CONFIG = """
-sign_in:
-  oidc:
-    issuer: http://127.0.0.1:{port}/dex
-    client_id: {client}
-    client_secret: {{secret: ORK_TEST_CLIENT}}
-    label: Dex
-    scopes: [openid, email, profile, groups]
-    roles:
-      admin: {{groups: [{group}]}}
-      viewer: {{domains: [example.com]}}
-"""
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UiServer]:
@@ -37,11 +23,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UiServer]:
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("shop")
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (folder / "ork.yaml").write_text(CONFIG.format(port=port, client=dex.CLIENT, group=dex.GROUP))
-    running = UiServer(folder, {**environment(), "ORK_TEST_CLIENT": dex.SECRET})
+        provider = f"127.0.0.1:{free.getsockname()[1]}"
+    (folder / "ork.yaml").write_text((dex.EXAMPLE / "ork.yaml").read_text().replace(dex.PROVIDER, provider))
+    running = UiServer(folder, {**environment(), "ORK_OIDC_CLIENT_SECRET": dex.SECRET})
     try:
-        with dex.dex(folder, port, [f"{running.url}/ui/oidc/callback"], [WITHOUT_ROLE, BY_DOMAIN]):
+        with dex.dex(folder, provider, running.url.partition("://")[2]):
             yield running
     finally:
         running.close()
@@ -86,27 +72,27 @@ def test_somebody_with_a_group_signs_in_returns_to_the_page_and_signs_out(server
 def test_an_ended_session_leaves_the_page_as_it_is(server: UiServer, page: Page) -> None:
     page.goto(f"{server.url}/ui/runs")
     page.get_by_role("link", name="Sign in with Dex").click()
-    with_password(page, BY_DOMAIN)
+    with_password(page, dex.BY_DOMAIN)
     page.locator(".user").wait_for()
-    assert page.locator(".user").inner_text() == f"{BY_DOMAIN} (viewer)"
-    (row,) = [each for each in server.get("/tokens")["tokens"] if each["name"] == BY_DOMAIN]
+    assert page.locator(".user").inner_text() == f"{dex.BY_DOMAIN} (viewer)"
+    (row,) = [each for each in server.get("/tokens")["tokens"] if each["name"] == dex.BY_DOMAIN]
     server.call("DELETE", f"/tokens/{row['id']}")
-    page.goto(f"{server.url}/ui/workflows")
+    page.get_by_role("navigation").get_by_role("link", name="Workflows").click()
+    page.get_by_text("Your session has ended").wait_for()
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Sign in with Dex").click()
-        if page.url.startswith(server.url):
-            with_password(opened.value, BY_DOMAIN)
-            opened.value.locator(".user").wait_for()
-    page.locator(".user").wait_for()
+    with_password(opened.value, dex.BY_DOMAIN)
+    opened.value.locator(".user").wait_for()
+    page.get_by_text("Your session has ended").wait_for(state="detached")
     assert page.url == f"{server.url}/ui/workflows"
 
 
 def test_somebody_without_a_role_reads_why(server: UiServer, page: Page) -> None:
     page.goto(f"{server.url}/ui/")
     page.get_by_role("link", name="Sign in with Dex").click()
-    with_password(page, WITHOUT_ROLE)
+    with_password(page, dex.WITHOUT_ROLE)
     page.get_by_role("heading", name="You have no role in Ork").wait_for()
-    assert f"{WITHOUT_ROLE} has signed in at Dex" in page.locator("main").inner_text()
+    assert f"{dex.WITHOUT_ROLE} has signed in at Dex" in page.locator("main").inner_text()
     assert (
         page.evaluate("getComputedStyle(document.querySelector('.sign-in')).borderRadius") != "0px"
     )  # it has its style
