@@ -106,7 +106,7 @@ def _taken_down(pod: PodSeen) -> str | None:
         if reason in _TAKEN_DOWN or reason.startswith("OutOf"):
             words = _TAKEN_DOWN.get(reason, "its node has too little left for its pod")
             return f"Kubernetes: {words}" + (f" ({pod.message})" if pod.message else "")
-    if pod.deleted_at is not None:
+    if pod.deleted_at is not None or (pod.is_gone and not pod.state.is_over):
         return "Kubernetes: its pod was deleted"
     return None
 
