@@ -214,7 +214,8 @@ class KubernetesSubject(CommandSubject):
     def group(self, size: int, parallelism: int) -> GroupOrder:
         from tests.kubernetes.subject import group_on
 
-        script = "echo {name} >> grouped; exec flock running-$(echo {name} | cut -d/ -f3) sleep 600"
+        lock = "import fcntl, sys, time; f = open(sys.argv[1], 'a'); fcntl.flock(f, 2); time.sleep(600)"
+        script = f'echo {{name}} >> grouped; exec python3 -c "{lock}" running-$(echo {{name}} | cut -d/ -f3)'
         return group_on(self._shop, self.executor, size, parallelism, script, self._container)
 
     def started_attempts(self) -> list[AttemptKey]:
