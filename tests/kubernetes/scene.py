@@ -22,7 +22,13 @@ class Scene:
     """`kubeconfig` may be that of a proxy. `ledger` is a file that all pods can append to."""
 
     def __init__(
-        self, folder: Path, cluster: Cluster, namespace: str, environment: dict[str, str], objects: str, kubeconfig: Path
+        self,
+        folder: Path,
+        cluster: Cluster,
+        namespace: str,
+        environment: dict[str, str],
+        objects: str,
+        kubeconfig: Path,
     ) -> None:
         self.folder, self.cluster, self.namespace = folder, cluster, namespace
         self.environment = {**environment, **PACE, "KUBECONFIG": str(kubeconfig), "ORK_OBJECTS": objects}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests.buckets import new_bucket
 from tests.integration.location_images import location_image
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.scene import PACE, Scene
 from tests.serving import scheduler_token, start_ork
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubernetes]
@@ -52,15 +51,13 @@ tasks:
     depends_on: [count]
     input: {to_file: /data/in.json}
     output: {from_file: /data/out.json}
-  silent: {image: IMAGE, command: ['true'], output: {from_file: /data/out.json}, depends_on: [count]}
+  silent: {image: IMAGE, command: ['true'], output: {from_file: /data/out.json}}
 """
 
 
 @pytest.fixture
-def scene(
-    tmp_path: Path, cluster: Cluster, namespace: str, plain_environment: dict[str, str]
-) -> Iterator[Scene]:
-    yield Scene(tmp_path, cluster, namespace, plain_environment, new_bucket("gs"), cluster.kubeconfig)
+def scene(tmp_path: Path, cluster: Cluster, namespace: str, plain_environment: dict[str, str]) -> Scene:
+    return Scene(tmp_path, cluster, namespace, plain_environment, new_bucket("gs"), cluster.kubeconfig)
 
 
 def fan_out(scene: Scene, count: int) -> dict[str, str]:
@@ -88,7 +85,9 @@ def test_the_sample_a_plain_pair_and_a_fan_out_run_by_a_scheduler_with_a_bucket(
     scene: Scene, cluster: Cluster, tree: Path
 ) -> None:
     etl = tree / "examples" / "etl"
-    sample = {str(path.relative_to(etl)): path.read_text() for path in etl.rglob("*") if path.suffix in (".py", ".yaml")}
+    sample = {
+        str(path.relative_to(etl)): path.read_text() for path in etl.rglob("*") if path.suffix in (".py", ".yaml")
+    }
     for name, text in sample.items():
         scene.write(name, text)
     files = {**sample, **fan_out(scene, 12)}
@@ -117,7 +116,7 @@ def test_a_location_runs_by_ticks_alone_with_documents_through_the_server(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    store = {"ORK_STORE": f"sqlite:{home}/state.db"}
+    store = {"ORK_STORE": f"sqlite:{home}/state.db", **PACE}
     process = start_ork(home, {**plain_environment, **store}, "serve", "--port", "0", "--no-scheduler")
     try:
         assert process.stdout is not None
@@ -141,3 +140,23 @@ def test_a_location_runs_by_ticks_alone_with_documents_through_the_server(
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_example_runs(scene: Scene, cluster: Cluster, tree: Path) -> None:
+    example = tree / "examples" / "kubernetes"
+    files = {str(path.relative_to(example)): path.read_text() for path in example.rglob("*") if path.is_file()}
+    image = scene.project_image(cluster.daemon, files)
+    for name, text in files.items():
+        if name != "ork.yaml":
+            scene.write(
+                name,
+                text.replace("registry.example.org/kubernetes:1", image).replace(
+                    "busybox:1.37", cluster.images.busybox
+                ),
+            )
+    with scene.scheduler():
+        run = scene.started("workflow.yaml")
+        assert scene.ended(run)["status"] == "success", scene.show(run)
+        assert json.loads(scene.ork("output", run, "write")) == {"letters": 13}
+        assert "to has 2 letters" in scene.ork("logs", run, "length[0]")
+        scene.leaves_nothing()

@@ -31,7 +31,7 @@ from ork.scheduler.watchlist import (
     by_executor,
     executor_of,
     find,
-    forget_waits,
+    forget_in_executors,
     has_just_handed_over,
     heard,
     note_gate,
@@ -133,7 +133,7 @@ class Observer:
 
     def forget_run(self, run: RunId) -> None:
         self._watched.forget_run(run)
-        forget_waits(self._executors, run)
+        forget_in_executors(self._executors, run)
 
     @property
     def has_pending_stop(self) -> bool:

@@ -210,9 +210,10 @@ def release(executors: Mapping[str, Executor], attempts: list[Attempt]) -> None:
             found.release(group)
 
 
-def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
-    if (waiting := executors.get(DEFERRED)) is not None:
-        waiting.forget_run(run)
+def forget_in_executors(executors: Mapping[str, Executor], run: RunId) -> None:
+    """This scheduler no longer owns the run: executors drop what they hold in memory for its attempts."""
+    for executor in executors.values():
+        executor.forget_run(run)
 
 
 def timeouts_for(watched: Watched, usual: LivenessTimeouts) -> LivenessTimeouts:

@@ -207,7 +207,9 @@ def test_a_watch_whose_version_is_too_old_begins_anew_and_notices_what_was_remov
     run(work, tmp_path)
 
 
-def test_what_runs_is_unknown_while_the_platform_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_is_unknown_while_the_platform_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def work(shop: KubernetesShop) -> None:
         order = shop.order()
         job = await shop.started(order)
@@ -296,7 +298,9 @@ def test_a_group_of_1000_costs_two_calls_and_only_failed_indexes_come_back(tmp_p
         assert set(await shop.executor.find(attempts)) == {Presence.GONE}
         shop.executor.release(attempts)
         await shop.until(lambda: not shop.cluster.jobs)
-        calls = [each for each in shop.cluster.requests if each[1] not in (PODS, f"{PODS}?watch", JOBS) or each[0] != "GET"]
+        calls = [
+            each for each in shop.cluster.requests if each[1] not in (PODS, f"{PODS}?watch", JOBS) or each[0] != "GET"
+        ]
         assert [method for method, _ in calls] == ["POST", "DELETE"]
 
     run(work, tmp_path)
