@@ -1,7 +1,7 @@
-"""What an installation on Google Cloud costs in a month, and what one day costs on other services: counted operations × dated prices.
+"""What an installation on Google Cloud or AWS costs in a month, and what one day costs on other services: counted operations × dated prices.
 
     python -m perf.bill            print the tables
-    python -m perf.bill --write    put them into docs/gcp.md and docs/comparison.md, where a test compares them
+    python -m perf.bill --write    put them into docs/gcp.md, docs/aws.md and docs/comparison.md, where a test compares them
 
 Operations of runs are counted by tests/cloud/test_bill_counts.py, which fails when a run costs more. Prices on Google Cloud are those of
 `ork cost` (src/ork/definition/prices.yaml), those of others are in perf/others.py; both are dated and name their sources.
@@ -170,9 +170,11 @@ def _markdown(rows: list[list[str]]) -> str:
 
 def tables() -> dict[str, dict[str, str]]:
     """By page and name of the mark that stands before each."""
+    from perf.aws import aws_price_table, aws_table
     from perf.others import comparison_table, day_table, source_table
 
     return {
+        "aws.md": {"bill": aws_table(), "prices": aws_price_table()},
         "gcp.md": {"bill": bill_table(), "prices": price_table()},
         "comparison.md": {"day": day_table(), "comparison": comparison_table(), "sources": source_table()},
     }

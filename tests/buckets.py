@@ -157,7 +157,7 @@ def start_s3() -> Service:
 
 
 def start_minio() -> Service:
-    folder = _cached("minio-*")
+    folder = cached("minio-*")
     if not (folder / "minio").exists():
         raise OSError(f"{folder.name} is not built: `scripts/components.sh minio` builds it with Go, in minutes")
     return Service(
@@ -179,7 +179,7 @@ def start_azure() -> Service:
 def _component(name: str, folder: str) -> Path:
     """Where scripts/components.sh put it. OSError if that fails."""
     done = subprocess.run([ROOT / "scripts/components.sh", name], capture_output=True, text=True)
-    found = _cached(folder)
+    found = cached(folder)
     if done.returncode != 0:
         raise OSError(
             f"{found.name} is not installed and cannot be (scripts/components.sh {name}): {done.stderr[-300:]}"
@@ -187,7 +187,7 @@ def _component(name: str, folder: str) -> Path:
     return found
 
 
-def _cached(folder: str) -> Path:
+def cached(folder: str) -> Path:
     """The folder of a component, in the version that scripts/components.sh names."""
     wanted = re.search(
         rf"^[A-Z]+=\$CACHE/({folder.replace('*', '.*')})$", (ROOT / "scripts/components.sh").read_text(), re.M

@@ -250,7 +250,7 @@ def python_files() -> bytes:
         interpreter = (prefix / "bin" / version).resolve()
         archive.add(interpreter, "usr/local/bin/python3")
         archive.add(prefix / "lib" / version, f"usr/local/lib/{version}", filter=_wanted_in_image)
-        for library in _libraries(interpreter, *(prefix / "lib" / version / "lib-dynload").glob("*.so")):
+        for library in libraries(interpreter, *(prefix / "lib" / version / "lib-dynload").glob("*.so")):
             archive.add(library.resolve(), str(library).lstrip("/"))
         archive.add(program("busybox"), "bin/busybox")
         for name in ("sh", "cat", "ls", "sleep"):
@@ -323,7 +323,7 @@ def _wanted_in_image(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if member.name.endswith(unwanted) or "/config-" in member.name else member
 
 
-def _libraries(*programs: Path) -> list[Path]:
+def libraries(*programs: Path) -> list[Path]:
     told = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout
     words = [word for line in told.splitlines() if "=>" in line or "/ld-" in line for word in line.split()]
     found = {Path(word) for word in words if word.startswith("/") and not word.endswith(":")}

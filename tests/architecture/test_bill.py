@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from perf import bill, others
+from perf import aws, bill, others
 
 
-@pytest.mark.parametrize("page", ["gcp.md", "comparison.md"])
+@pytest.mark.parametrize("page", ["gcp.md", "aws.md", "comparison.md"])
 def test_the_tables_are_those_that_the_script_makes(page: str) -> None:
     text = (bill.DOCS / page).read_text()
     assert bill.with_tables(text, bill.tables()[page]) == text, "python -m perf.bill --write"
@@ -44,7 +44,7 @@ def test_free_quotas_are_read_from_the_price_file(text: str | None, free: float)
 
 
 def test_every_price_of_others_has_a_source_and_a_date() -> None:
-    for source in others.SOURCES.values():
+    for source in [*others.SOURCES.values(), *aws.SOURCES.values()]:
         assert source.where
         assert source.date[-10:-6].isdigit()
         assert source.how in ("page", "quoted", "memory")

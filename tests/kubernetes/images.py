@@ -7,10 +7,10 @@ import re
 import sys
 from pathlib import Path
 
-from tests.docker import Daemon, python_image
+from tests.docker import Daemon, libraries, python_image
 
 _SITE = f"usr/local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-_EXTRAS = ("server", "postgres", "cloud", "kubernetes")
+_EXTRAS = ("server", "postgres", "cloud")
 _PROGRAM = b"#!/usr/local/bin/python3\nimport sys\nfrom %s import main\nsys.exit(main())\n"
 _PROGRAMS = {"ork": b"ork.cli.main", "ork-worker": b"ork.worker.main", "ork-parse": b"ork.locations.parse"}
 
@@ -20,6 +20,9 @@ def control_plane_image(daemon: Daemon, name: str) -> str:
     files = {f"usr/local/bin/{program}": _PROGRAM % module for program, module in _PROGRAMS.items()}
     for distribution in _needed():
         files |= _files(distribution)
+    native = [Path(str(path.locate())) for each in _needed() for path in each.files or [] if ".so" in path.suffixes]
+    shared = [library for library in libraries(*native) if not library.name.startswith("ld-")]  # the base has a loader
+    files |= {str(library).lstrip("/"): library.read_bytes() for library in shared}
     ork = Path(importlib.import_module("ork").__file__ or "").parent
     files |= {
         f"{_SITE}/ork/{path.relative_to(ork)}": path.read_bytes()
@@ -32,9 +35,8 @@ def control_plane_image(daemon: Daemon, name: str) -> str:
     files["etc/group"] = b"root:x:0:\nork:x:10001:\nork-tasks:x:10002:\n"
     return python_image(
         daemon, name, files,
-        "RUN chmod 755 " + " ".join(f"/usr/local/bin/{program}" for program in _PROGRAMS),
-        'RUN ["/bin/busybox", "mkdir", "-p", "/srv/flows/.ork", "/var/lib/ork/objects"]',
-        'RUN ["/bin/busybox", "chown", "-R", "10001:10001", "/srv/flows", "/var/lib/ork"]',
+        "RUN busybox chmod 755 " + " ".join(f"/usr/local/bin/{program}" for program in _PROGRAMS)
+        + " && busybox mkdir -p /srv/flows/.ork /var/lib/ork/objects && busybox chown -R 10001:10001 /srv/flows /var/lib/ork",
         "ENV ORK_LOG_FORMAT=json",
         "USER 10001:10001",
         "WORKDIR /srv/flows",
@@ -46,20 +48,20 @@ def control_plane_image(daemon: Daemon, name: str) -> str:
 def _needed() -> list[importlib.metadata.Distribution]:
     """What Ork needs with these extras, and what that needs."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    waiting = [(name, ()) for name in _requirements("ork-orchestrator", _EXTRAS)]
+    waiting = [*_requirements("ork-orchestrator", _EXTRAS), "lightkube"]
     while waiting:
-        name, extras = waiting.pop()
+        name = waiting.pop()
         if name in found:
             continue
         try:
             found[name] = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             continue  # for other systems
-        waiting += [(other, ()) for other in _requirements(name, extras)]
+        waiting += _requirements(name)
     return list(found.values())
 
 
-def _requirements(name: str, extras: tuple[str, ...]) -> list[str]:
+def _requirements(name: str, extras: tuple[str, ...] = ()) -> list[str]:
     found = []
     for line in importlib.metadata.requires(name) or []:
         requirement, _, marker = line.partition(";")

@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 # No test and no machine needs as much; only the number of starts at a time is limited by what there is.
 CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "2000", "ephemeral-storage": "100Gi"}
 ADDRESS = "127.0.0.1"
+SPARE = "node-spare"
+_READY = ("KubeletReady", "kubelet is posting ready status")
 
 
 def everything(pod: Document) -> bool:
@@ -146,6 +148,7 @@ class NodeAgent:
         self._kubelet = KubeletApi(self._find_container, self.engine, self._certificate)
         port = await self._kubelet.start()
         await self._register(port)
+        await self._add_spare()
         for work in (self._follow_node(), self._follow_pods(), self._schedule_pods(), self._renew()):
             self._keep(work)
 
@@ -190,9 +193,15 @@ class NodeAgent:
             "nodeInfo": _NODE_INFO,
         }
         self._node = await self.api.patch(f"/api/v1/nodes/{self.name}/status", {"status": status})
-        await self._set_ready("True", "KubeletReady", "kubelet is posting ready status")
+        self._node = await self._set_ready(self.name, "True", *_READY)
 
-    async def _set_ready(self, value: str, reason: str, message: str) -> None:
+    async def _add_spare(self) -> None:
+        """A second node, which gets no pods. Where all nodes are lost, the controller manager takes the fault for its own and deletes nothing."""
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": SPARE}, "spec": {"unschedulable": True}}
+        await self.api.post("/api/v1/nodes", node)
+        await self._set_ready(SPARE, "True", *_READY)
+
+    async def _set_ready(self, node: str, value: str, reason: str, message: str) -> Document:
         moment = now()
         condition = {
             "type": "Ready",
@@ -202,28 +211,30 @@ class NodeAgent:
             "lastHeartbeatTime": moment,
             "lastTransitionTime": moment,
         }
-        path = f"/api/v1/nodes/{self.name}/status"
-        self._node = await self.api.patch(path, {"status": {"conditions": [condition]}})
+        return await self.api.patch(f"/api/v1/nodes/{node}/status", {"status": {"conditions": [condition]}})
 
     async def _renew(self) -> None:
-        """The lease that says that the node is alive."""
-        path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        """The leases that say that the nodes are alive."""
         while True:
-            await self.online.wait()
-            moment = now().replace("Z", ".000000Z")
-            spec = {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": moment}
             try:
-                try:
-                    await self.api.patch(f"{path}/{self.name}", {"spec": spec})
-                except ApiError as error:
-                    if error.status != 404:
-                        raise
-                    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self.name}}
-                    await self.api.post(path, {**lease, "spec": spec})
+                await self._renew_lease(SPARE)
+                if self.online.is_set():
+                    await self._renew_lease(self.name)
             except (ApiError, httpx2.HTTPError):
                 await asyncio.sleep(1)
                 continue
             await asyncio.sleep(10)
+
+    async def _renew_lease(self, node: str) -> None:
+        path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now().replace("Z", ".000000Z")}
+        try:
+            await self.api.patch(f"{path}/{node}", {"spec": spec})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": node}}
+            await self.api.post(path, {**lease, "spec": spec})
 
     async def _follow_node(self) -> None:
         """The controller manager taints and untaints it."""
@@ -405,7 +416,8 @@ class NodeAgent:
     async def _lose(self, kill: bool) -> None:
         """The controller manager would say Unknown after a minute of silence; the test need not wait for that."""
         self.online.clear()
-        await self._set_ready("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+        words = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+        self._node = await self._set_ready(self.name, "Unknown", *words)
         if kill:
             for container in await self.engine.labelled(POD_LABEL):
                 await self.engine.kill(container, "SIGKILL")

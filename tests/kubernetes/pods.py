@@ -373,7 +373,7 @@ class PodRunner:
                 await self._node.engine.remove(container)
         if self._processes:
             await self._node.engine.remove(self._processes)
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         self._background.add(asyncio.create_task(work))

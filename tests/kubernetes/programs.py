@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-import os
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-_SCRIPT = ROOT / "scripts/components.sh"
+from tests.buckets import ROOT, cached
+
+# By component: the script's name for it, its folder, its programs.
 _COMPONENTS = {
-    "kubernetes": ("KUBERNETES", ("etcd", "kube-apiserver", "kube-controller-manager")),
-    "kubelet": ("KUBERNETES", ("kube-scheduler", "kubelet")),
-    "helm": ("HELM", ("helm",)),
-    "kubeconform": ("KUBECONFORM", ("kubeconform",)),
+    "kubernetes": ("kubernetes", "kubernetes-*", ("etcd", "kube-apiserver", "kube-controller-manager")),
+    "kubelet": ("kubelet", "kubernetes-*", ("kube-scheduler", "kubelet")),
+    "helm": ("helm", "helm-*", ("helm",)),
+    "kubeconform": ("helm", "kubeconform-*", ("kubeconform",)),
 }
 
 
@@ -30,22 +29,10 @@ def folder_or_skip(component: str) -> Path:
 
 @functools.cache
 def _folder(component: str) -> Path | str:
-    variable, programs = _COMPONENTS[component]
-    folder = _cache() / _version(variable)
-    if not all((folder / name).exists() for name in programs):
-        asked = "helm" if component == "kubeconform" else component
-        done = subprocess.run([_SCRIPT, asked], capture_output=True, text=True)
+    name, pattern, programs = _COMPONENTS[component]
+    folder = cached(pattern)
+    if not all((folder / program).exists() for program in programs):
+        done = subprocess.run([ROOT / "scripts/components.sh", name], capture_output=True, text=True)
         if done.returncode != 0:
-            return f"{component} cannot be built here (scripts/components.sh {asked}): {done.stderr.strip()[-300:]}"
+            return f"{component} cannot be built here (scripts/components.sh {name}): {done.stderr.strip()[-300:]}"
     return folder
-
-
-def _version(variable: str) -> str:
-    found = re.search(rf"^{variable}=\$CACHE/(.+)$", _SCRIPT.read_text(), re.M)
-    assert found is not None
-    return found[1]
-
-
-def _cache() -> Path:
-    own = os.environ.get("ORK_TESTS_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "ork-tests")

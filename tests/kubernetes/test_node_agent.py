@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.kubernetes.cluster import Cluster
@@ -193,11 +195,11 @@ def test_lost_node_is_tainted_and_its_pods_are_deleted(cluster: Cluster, pods: P
 
 
 def test_faults_of_the_proxy(cluster: Cluster, proxy: FaultProxy, namespace: str) -> None:
-    import httpx2
-
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     headers = {"Authorization": f"Bearer {cluster.token}"}
-    with httpx2.Client(base_url=proxy.url, verify=str(cluster.ca), headers=headers, trust_env=False) as client:
+    with httpx2.Client(
+        base_url=proxy.url, verify=ssl.create_default_context(cafile=str(cluster.ca)), headers=headers, trust_env=False
+    ) as client:
         proxy.refuse(429, retry_after=1)
         refused = client.get(path)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
