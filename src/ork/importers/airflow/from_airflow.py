@@ -259,7 +259,7 @@ class GCSHook:
         pass
 
     def get_conn(self) -> Any:
-        from google.cloud import storage
+        import google.cloud.storage as storage
 
         return storage.Client()
 
@@ -745,7 +745,7 @@ def s3_key_exists(bucket: str, key: str, conn_id: str | None = None) -> bool | N
 
 
 def gcs_object_exists(bucket: str, key: str) -> bool | None:
-    from google.cloud import storage
+    import google.cloud.storage as storage
 
     return True if storage.Client().bucket(bucket).blob(key).exists() else None
 
