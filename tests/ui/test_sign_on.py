@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -87,8 +87,14 @@ def test_an_ended_session_leaves_the_page_as_it_is(server: UiServer, page: Page)
     assert page.url == f"{server.url}/ui/workflows"
 
 
-def test_somebody_without_a_role_reads_why(server: UiServer, page: Page) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_somebody_without_a_role_reads_why(
+    server: UiServer, page: Page, axe: Callable[[Page], list[str]], theme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=theme)
     page.goto(f"{server.url}/ui/")
+    page.get_by_role("link", name="Sign in with Dex").wait_for()
+    assert axe(page) == []
     page.get_by_role("link", name="Sign in with Dex").click()
     with_password(page, dex.WITHOUT_ROLE)
     page.get_by_role("heading", name="You have no role in Ork").wait_for()
@@ -96,5 +102,6 @@ def test_somebody_without_a_role_reads_why(server: UiServer, page: Page) -> None
     assert (
         page.evaluate("getComputedStyle(document.querySelector('.sign-in')).borderRadius") != "0px"
     )  # it has its style
+    assert axe(page) == []
     page.get_by_role("link", name="Sign in with a token").click()
     page.get_by_label("Or paste a token").wait_for()

@@ -147,8 +147,10 @@ OIDC_TABLE = Table(
 
 
 def _read_oidc(node: Node, reading: Reading) -> OidcConfig | None:
+    """None after any mistake: a restriction that was not understood must not be left out."""
+    before = len(reading.report.problems())
     values = OIDC_TABLE.read(node, reading)
-    if values is None:
+    if values is None or len(reading.report.problems()) > before:
         return None
     missing = OIDC_TABLE.missing(node)
     for name in missing:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from ork.status.secret_masking import mask_value
 from ork.ui.reads import Reads, every_page
 from ork.ui.run_documents import Logs, log_documents, run_answers
 
@@ -62,7 +63,8 @@ class Documents:
         for name in names:
             answers = await self._workflow(name)
             versions |= {each["id"] for each in answers.get("/workflows/{name}/versions", {}).get("versions", ())}
-            yield f"workflow/{name}.json", encoded(answers)
+            # A definition may repeat the value of a secret, which no page of a snapshot should show.
+            yield f"workflow/{name}.json", encoded(mask_value(answers))
         for version in sorted(versions):
             yield await self._version(version)
         yield "overview.json", encoded({} if self._choice.only else await self._overview())
@@ -126,7 +128,7 @@ class Documents:
         name = f"version/{version}.json"
         if name in self._kept.documents:
             return name, None
-        return name, encoded({"/versions/{version}": await self._reads.get("versions", version)})
+        return name, encoded(mask_value({"/versions/{version}": await self._reads.get("versions", version)}))
 
     # ── the installation ─────────────────────────────────────────────────────────────────────────
 

@@ -26,8 +26,9 @@ export default function SignIn(): JSX.Element {
   const provider = useSingleSignOn();
   const form = useRef<HTMLFormElement>(null);
   const link = useRef<HTMLAnchorElement>(null);
-  useEffect(() => (link.current ?? form.current?.querySelector("input"))?.focus(), [provider]);
-  if (provider === undefined) return <section class="sign-in" aria-busy="true"><Mark /><h1>Sign in to Ork</h1></section>;
+  useEffect(() => {
+    if (token === "") (link.current ?? form.current?.querySelector("input"))?.focus();
+  }, [provider]);
   return (
     <section class="sign-in">
       <Mark />
@@ -61,9 +62,9 @@ export default function SignIn(): JSX.Element {
   );
 }
 
-/** Undefined until the server has answered. */
-function useSingleSignOn(): SingleSignOn | null | undefined {
-  const [found, setFound] = useState<SingleSignOn | null | undefined>(undefined);
+/** Null until the server has answered, too: a token can be pasted meanwhile. */
+function useSingleSignOn(): SingleSignOn | null {
+  const [found, setFound] = useState<SingleSignOn | null>(null);
   useEffect(() => {
     void singleSignOn().then(setFound);
   }, []);
