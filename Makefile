@@ -56,7 +56,7 @@ kubernetes: $(STAMPS)/test
 	$(BIN)/python -m pytest -n $(JOBS) -m kubernetes $(TESTS)
 
 ui-tests: $(STAMPS)/test
-	-scripts/components.sh browser
+	-scripts/components.sh browser dex
 	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
 
 soak: $(STAMPS)/test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs real components that tests run against, where that is possible. Usage: scripts/components.sh NAME…
-# (postgres, docker, network: what networks are cut with, pgbouncer, faketime, browser, gcs, azure, minio: minutes to build,
+# (postgres, docker, network: what networks are cut with, pgbouncer, faketime, browser, gcs, azure, minio and dex: minutes to build,
 # kubernetes: etcd, API server and controller manager, a quarter of an hour to build; kubelet: with the scheduler; helm: with
 # kubeconform)
 # Exit 1 if one cannot be had; tests that need it then skip and say so.
@@ -37,6 +37,7 @@ MINIO=$CACHE/minio-v0.0.0-20260212201848-7aac2a2c5b7c
 KUBERNETES=$CACHE/kubernetes-v1.34.4
 HELM=$CACHE/helm-v3.19.5
 KUBECONFORM=$CACHE/kubeconform-v0.7.0
+DEX=$CACHE/dex-v0.0.0-20240807174518-43956db7fd75
 
 install_gcs() {
     has go || { echo "fake-gcs-server missing: only Go can build it" >&2; return 1; }
@@ -48,6 +49,20 @@ install_minio() {
     has go || { echo "MinIO missing: only Go can build it" >&2; return 1; }
     echo "MinIO missing: building, which takes minutes" >&2
     GOFLAGS= GOBIN=$MINIO go install "github.com/minio/minio@${MINIO##*minio-}"
+}
+
+# Its go.mod replaces a module by a folder, which only a build of its own repository can do: so it is built in a module of
+# ours, which names that other module. Its storage needs cgo.
+install_dex() {
+    { has go && has gcc; } || { echo "Dex missing: only Go with a C compiler can build it" >&2; return 1; }
+    echo "Dex missing: building, which takes minutes" >&2
+    mkdir -p "$DEX.part"
+    (
+        cd "$DEX.part"
+        printf 'module dex\n\ngo 1.22\n\nrequire (\n\tgithub.com/dexidp/dex %s\n\tgithub.com/dexidp/dex/api/v2 v2.2.0\n)\n' "${DEX##*dex-}" >go.mod
+        printf '//go:build tools\n\npackage dex\n\nimport _ "github.com/dexidp/dex/cmd/dex"\n' >tools.go
+        GOFLAGS=-mod=mod CGO_ENABLED=1 go build -o dex github.com/dexidp/dex/cmd/dex
+    ) && rm -rf "$DEX" && mv "$DEX.part" "$DEX"
 }
 
 install_azure() {
@@ -132,6 +147,7 @@ for component in "$@"; do
         browser) has chromium || install_packages chromium ;;
         gcs) [ -x "$GCS/fake-gcs-server" ] || install_gcs ;;
         minio) [ -x "$MINIO/minio" ] || install_minio ;;
+        dex) [ -x "$DEX/dex" ] || install_dex ;;
         azure) [ -d "$AZURE" ] || install_azure ;;
         kubernetes) all_there "$KUBERNETES" etcd kube-apiserver kube-controller-manager || install_kubernetes etcd kube-apiserver kube-controller-manager ;;
         kubelet) all_there "$KUBERNETES" kube-scheduler kubelet || install_kubernetes kube-scheduler kubelet ;;

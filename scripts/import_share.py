@@ -21,7 +21,9 @@ from ork.importers.report import Share, share_of
 from ork.importers.write import write_project
 
 NAMED = ("Bash", "Python", "Docker", "KubernetesPod", "Http", "SQL")
-SQL = re.compile(r"(Postgres|MySql|MsSql|Sqlite|Snowflake|BigQuery\w*|Redshift\w*|SQLExecuteQuery|Trino|Oracle)(SQL)?Operator")
+SQL = re.compile(
+    r"(Postgres|MySql|MsSql|Sqlite|Snowflake|BigQuery\w*|Redshift\w*|SQLExecuteQuery|Trino|Oracle)(SQL)?Operator"
+)
 
 
 def family(origin: str) -> str | None:
@@ -62,7 +64,10 @@ def main() -> int:
         if len(found) >= 3:
             line(origin, share_of(found))
     reasons = Counter(
-        f"{task.origin}: {re.sub(r'`[^`]*`', '`…`', note.text)}" for task in tasks for note in task.notes if note.level == Level.TODO
+        f"{task.origin}: {re.sub(r'`[^`]*`', '`…`', note.text)}"
+        for task in tasks
+        for note in task.notes
+        if note.level == Level.TODO
     )
     for reason, count in reasons.most_common(options.reasons):
         print(f"{count:5}  {reason}")
@@ -79,7 +84,9 @@ def read(folder: str, check: bool) -> ImportedProject:
 
 def line(name: str, share: Share) -> None:
     if share.total:
-        print(f"{name[:30]:30} {share.total:6} {share.translated:6} {share.check:6} {share.todo:6} {share.percent:6.1f}%")
+        print(
+            f"{name[:30]:30} {share.total:6} {share.translated:6} {share.check:6} {share.todo:6} {share.percent:6.1f}%"
+        )
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def _server(service: str) -> Service | str:
 
 
 def start_gcs() -> Service:
-    program = _component("gcs", "fake-gcs-server-*") / "fake-gcs-server"
+    program = component("gcs", "fake-gcs-server-*") / "fake-gcs-server"
     return Service(
         lambda port, _: [program, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-log-level", "error",
                          "-public-host", f"127.0.0.1:{port}"]
@@ -168,7 +168,7 @@ def start_minio() -> Service:
 
 
 def start_azure() -> Service:
-    program = _component("azure", "azurite-*") / "node_modules/.bin/azurite-blob"
+    program = component("azure", "azurite-*") / "node_modules/.bin/azurite-blob"
     quiet = ["--silent", "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck"]
     return Service(
         lambda port, _: [program, "--blobHost", "127.0.0.1", "--blobPort", port, *quiet],
@@ -176,7 +176,7 @@ def start_azure() -> Service:
     )
 
 
-def _component(name: str, folder: str) -> Path:
+def component(name: str, folder: str) -> Path:
     """Where scripts/components.sh put it. OSError if that fails."""
     done = subprocess.run([ROOT / "scripts/components.sh", name], capture_output=True, text=True)
     found = cached(folder)

@@ -430,3 +430,34 @@ def test_etl_runs_through_a_server_that_keeps_its_documents() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert '{"ada":165,"cyd":200}' in done.stdout
     assert "the documents are on the server" in done.stdout
+
+
+def test_files_go_between_functions_and_commands(run_example: RunExample) -> None:
+    code, run, _ = run_example("files")
+    assert (code, statuses(run)["count"]) == (0, "success")
+    assert task_of(run, "check")["output"] == ["one.txt,5", "three.txt,2", "two.txt,6"]
+    assert task_of(run, "pack")["output"]["$ork"]["media_type"] == "application/gzip"
+
+
+def test_dataframes_go_between_libraries_and_are_split(run_example: RunExample) -> None:
+    """Its packages are installed by its `environment`, or it is skipped where that is impossible."""
+    code, run, folder = run_example("dataframes")
+    if code and "pip" in json.dumps(run):
+        pytest.skip(f"pandas, polars and pyarrow cannot be installed here: {run['tasks'][0]['failure']}")
+    assert (code, task_of(run, "report")["output"]) == (0, {"Bonn": 6250.0, "Kiel": 6250.0, "Ulm": 6250.0})
+    description = task_of(run, "clean")["output"]["$ork"]
+    assert (description["type"], description["rows"]) == ("polars.DataFrame", 7500)
+    assert [column["name"] for column in description["columns"]] == ["id", "city", "amount"]
+    assert len([task for task in run["tasks"] if task["name"] == "add_up" and task["index"] is not None]) == 4
+
+
+@pytest.mark.slow
+def test_the_notebook_gives_a_number_to_the_next_task(
+    run_example: RunExample, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    code, run, folder = run_example("notebook")
+    assert code == 0, run
+    assert task_of(run, "report")["output"]["result"] == {"day": "2026-11-01", "total": 22.75}
+    assert ork_cli("logs", "@last", "mail", cwd=folder).stdout == "total: 22.75\n"

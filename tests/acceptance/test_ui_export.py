@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import http.server
@@ -17,6 +18,12 @@ from typing import Any
 
 import pytest
 
+from ork.app.installation import open_briefly
+from ork.cli.commands.ui_export import export_of
+from ork.settings import load_settings
+from ork.ui.documents import Choice
+from ork.ui.export import export_to
+from ork.ui.targets import FolderTarget
 from tests.buckets import new_bucket
 from tests.serving import serving
 from tests.snapshots import island, unpacked
@@ -258,3 +265,37 @@ def test_without_built_pages_it_says_so(ork_cli: OrkCli, project: Path, tmp_path
     for target in ("out.html", "out"):
         done = ork_cli("ui", "export", target, cwd=project, env={"PYTHONPATH": str(copy.parent)})
         assert (done.returncode, "without the web UI" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_first_export_that_was_interrupted_is_continued(
+    ork_cli: OrkCli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a publisher that is stopped at its time limit: what is there is not read again."""
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("KEY", SECRET)
+    target, settings = FolderTarget("out"), load_settings(folder=str(project))
+    monkeypatch.setattr("ork.ui.export.PROGRESS_SECONDS", 0.0)
+
+    async def export(stops_at: str | None) -> Any:
+        installation = await open_briefly(settings, creates=False)
+        write = target.write
+
+        def stopping(name: str, data: bytes) -> None:
+            if stops_at is not None and name.startswith(stops_at):
+                raise KeyboardInterrupt
+            write(name, data)
+
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(target, "write", stopping)
+                return await export_to(target, export_of(installation, Choice()))
+        finally:
+            await installation.close()
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(export("data/workflow"))
+    manifest = json.loads((project / "out/data/manifest.json").read_text())
+    assert (manifest["format"], len([name for name in manifest["documents"] if name.startswith("run/")])) == (0, 2)
+    written = asyncio.run(export(None))
+    assert written.unchanged >= 4  # both runs, a log, the list of runs
+    assert json.loads((project / "out/data/manifest.json").read_text())["format"] == 1

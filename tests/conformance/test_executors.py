@@ -4,8 +4,10 @@ runs commands on this machine, else a subject of its own."""
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -188,6 +190,60 @@ class CloudRunSubject(CommandSubject):
         self._cloud.close()
 
 
+class KubernetesSubject(CommandSubject):
+    """On a real API server. Pods share this machine's folders and its network, not its processes."""
+
+    def __init__(self, folder: Path) -> None:
+        pytest.importorskip("lightkube", reason="the extra `kubernetes` is not installed")
+        from tests.kubernetes.cluster import cluster_or_skip
+        from tests.kubernetes.subject import container_on, executor_on
+
+        (folder / "project").mkdir()
+        cluster = cluster_or_skip()
+        self._close = ExitStack()
+        namespace = self._close.enter_context(cluster.namespace())
+        self._container = container_on(cluster.images.ork, folder)
+        make = partial(executor_on, cluster.kubeconfig, namespace)
+        super().__init__(folder, lambda documents, _: make(documents), lambda name: name.replace(namespace, "other"))
+
+    def _command(self, script: str, task: str) -> LaunchOrder:
+        attempt = self._shop.attempt(task)
+        attempt = replaced(attempt, executor=self.executor.name, external_name=self.executor.name_for(attempt.key))
+        return self._shop.order(attempt, argv=["sh", "-c", script], news=None, container=self._container)
+
+    def group(self, size: int, parallelism: int) -> GroupOrder:
+        from tests.kubernetes.subject import group_on
+
+        lock = "import fcntl, sys, time; f = open(sys.argv[1], 'a'); fcntl.flock(f, 2); time.sleep(600)"
+        script = f'echo {{name}} >> grouped; exec python3 -c "{lock}" running-$(echo {{name}} | cut -d/ -f3)'
+        return group_on(self._shop, self.executor, size, parallelism, script, self._container)
+
+    def started_attempts(self) -> list[AttemptKey]:
+        file = self._shop.root / "grouped"
+        keys = {str(order.attempt.key): order.attempt.key for order in self.group(9, 1).orders}
+        return [keys[name] for name in file.read_text().split()] if file.exists() else []
+
+    def running_attempts(self) -> set[AttemptKey]:
+        return {key for key in self.started_attempts() if _is_locked(self._shop.root / f"running-{key.task.index}")}
+
+    def close_gate(self, attempt: Attempt) -> None:
+        assert close_gate(self._shop.objects, attempt, datetime.now(UTC))
+
+    def close(self) -> None:
+        super().close()
+        self._close.close()
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process holds a lock of the file."""
+    with open(path, "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 class DockerSubject(OnLoop):
     _other: Daemon | None = None
 
@@ -286,13 +342,19 @@ SUBJECTS: dict[str, Callable[[Path], Subject]] = {
     "local": lambda folder: CommandSubject(folder, _local, _on_another_machine),
     "cloudrun": CloudRunSubject,
     "docker": DockerSubject,
+    "kubernetes": KubernetesSubject,
     "scripted": ScriptedSubject,
 }
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.slow if name in ("cloudrun", "docker") else ()) for name in SUBJECTS]
-)
+_MARKS = {
+    "cloudrun": [pytest.mark.slow],
+    "docker": [pytest.mark.slow],
+    "kubernetes": [pytest.mark.slow, pytest.mark.kubernetes],
+}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_MARKS.get(name, ())) for name in SUBJECTS])
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
     made = SUBJECTS[request.param](tmp_path)
     yield made
@@ -420,12 +482,14 @@ class GroupSubject(Subject, Protocol):
         """Closes the gate of an attempt that has not started, as a scheduler does that gives it up."""
 
 
-GROUP_SUBJECTS: dict[str, Callable[[Path], GroupSubject]] = {"cloudrun": CloudRunSubject, "scripted": ScriptedSubject}
+GROUP_SUBJECTS: dict[str, Callable[[Path], GroupSubject]] = {
+    "cloudrun": CloudRunSubject,
+    "kubernetes": KubernetesSubject,
+    "scripted": ScriptedSubject,
+}
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.slow if name == "cloudrun" else ()) for name in GROUP_SUBJECTS]
-)
+@pytest.fixture(params=[pytest.param(name, marks=_MARKS.get(name, ())) for name in GROUP_SUBJECTS])
 def grouped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GroupSubject]:
     made = GROUP_SUBJECTS[request.param](tmp_path)
     yield made

@@ -32,7 +32,7 @@ EVERYTHING = {
     "env": [{"name": "AWS_REGION", "value": "eu-central-1"}],
     "nodeSelector": {"kubernetes.io/os": "linux"},
     "tolerations": [{"key": "control", "operator": "Exists"}],
-    "priorityClassName": "high",
+    "priorityClassName": "system-cluster-critical",
 }  # fmt: skip
 TICKS = {**BY_REFERENCE, "scheduler": {"mode": "tick"}}
 

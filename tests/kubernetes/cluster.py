@@ -141,7 +141,8 @@ class Cluster:
         answer = self._http.request(
             method, path, content=None if body is None else json.dumps(body), headers={"Content-Type": kind}
         )
-        answer.raise_for_status()
+        if answer.status_code >= 400:
+            raise httpx2.HTTPStatusError(answer.text, request=answer.request, response=answer)
         return answer.json() if answer.headers.get("content-type", "").startswith("application/json") else answer.text
 
     @contextmanager

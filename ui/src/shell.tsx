@@ -120,6 +120,12 @@ function CurrentPage(): JSX.Element {
 
 const loaded = new Map<string, ComponentType<PageProps>>();
 
+/** Begins to load the page of the address, while the server is asked who is signed in. */
+export function loadFirstPage(): void {
+  const found = match(ROUTES, currentPath.value);
+  if (found) void LOADERS[found.page]?.().catch(() => undefined);
+}
+
 /** Loads a page's file once. Another page, or another thing on the same kind of page, starts anew. */
 function Lazy({ page, params }: { page: string; params: PageProps["params"] }): JSX.Element {
   const [, update] = useState(0);
@@ -156,8 +162,13 @@ function Dialogs(): JSX.Element | null {
   useEffect(() => {
     if (Object.hasOwn(DIALOGS, name) && !loadedDialogs.has(name)) void DIALOGS[name]?.().then((module) => { loadedDialogs.set(name, module.default); update((number) => number + 1); }, () => notify("bad", "The dialog could not be loaded.", "Reload this page."));
   }, [name]);
-  if (isSignedOut.value) return <Dialog title="Signed out" onClose={() => undefined} bare><Lazy page="sign-in" params={{}} /></Dialog>;
-  return Found ? <Found onClose={() => showDialog(null)} /> : null;
+  // Signing in again stands before a dialog that is open: what was typed there stays.
+  return (
+    <>
+      {Found && <Found onClose={() => showDialog(null)} />}
+      {isSignedOut.value && <Dialog title="Signed out" onClose={() => undefined} bare><Lazy page="sign-in" params={{}} /></Dialog>}
+    </>
+  );
 }
 
 const SHORTCUTS: readonly Shortcut[] = [

@@ -28,20 +28,23 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 128 << 20
+NODES_AT_ONCE = 500
+"""Encoding one by one takes three times as long, and encoding all at once would hold the GIL."""
 
 
 def graph_text(version: Version, counts: Iterable[TaskCount]) -> str:
     """The workflow's tasks with their dependencies and statuses, as JSON."""
     by_task = counts_by_task(version, counts)
-    nodes = (
+    nodes = [
         {
             **task_counts(spec.name, by_task[spec.name]),
             "executor": spec.executor,
-            "depends_on": list(spec.depends_on),
+            "depends_on": spec.depends_on,
         }
         for spec in version.workflow.tasks
-    )
-    return f'{{"nodes":[{",".join(map(_json, nodes))}]}}'
+    ]
+    parts = [_json(nodes[first : first + NODES_AT_ONCE])[1:-1] for first in range(0, len(nodes), NODES_AT_ONCE)]
+    return f'{{"nodes":[{",".join(parts)}]}}'
 
 
 async def ended_run(request: Request, api: Api, run: RunId) -> tuple[dict[str, str], Response | None]:

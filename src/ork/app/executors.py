@@ -77,7 +77,8 @@ def executors_of(
     if uses_cloud_run(settings):
         made |= _cloud_run(settings, objects, store, waits_for_platforms)
     if uses_kubernetes(settings):
-        made |= _kubernetes(settings, objects, store, waits_for_platforms)
+        sweeps = watches_containers and not waits_for_platforms
+        made |= _kubernetes(settings, objects, store, waits_for_platforms, sweeps)
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
 
@@ -96,8 +97,11 @@ def _cloud_run(settings: Settings, objects: AttemptDocuments, store: StateReader
     return {name: OnDemand(name, partial(make, name, place), PLATFORM_TRAITS) for name, place in names.items()}
 
 
-def _kubernetes(settings: Settings, objects: AttemptDocuments, store: StateReader, waits: bool) -> dict[str, Executor]:
-    """One executor for each namespace on Kubernetes that tasks may run in, created for the first of them."""
+def _kubernetes(
+    settings: Settings, objects: AttemptDocuments, store: StateReader, waits: bool, sweeps: bool
+) -> dict[str, Executor]:
+    """One executor for each namespace on Kubernetes that tasks may run in, created for the first of them; with `sweeps` now, to remove
+    what earlier schedulers left."""
     from ork.model.kubernetes import cluster_executor
 
     placement = placement_of(settings)
@@ -107,12 +111,19 @@ def _kubernetes(settings: Settings, objects: AttemptDocuments, store: StateReade
         from ork.executors.unusable import UnusableExecutor
 
         try:
-            return executor_for(name, place, settings, objects, partial(_attempt_of, store), waits=waits)
+            made = executor_for(name, place, settings, objects, partial(_attempt_of, store), waits=waits)
         except UsageError as problem:
             return UnusableExecutor(name, problem)
+        if sweeps:
+            made.sweep_soon()
+        return made
 
     names = {cluster_executor(place, placement.cluster.place): place for place in placement.namespaces()}
-    return {name: OnDemand(name, partial(make, name, place), PLATFORM_TRAITS) for name, place in names.items()}
+    found = {name: OnDemand(name, partial(make, name, place), PLATFORM_TRAITS) for name, place in names.items()}
+    if sweeps:
+        for executor in found.values():
+            executor.make()
+    return {**found}
 
 
 def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:

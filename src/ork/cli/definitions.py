@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ork.model.workflow import CompiledWorkflow, Version
 
 DEFAULT_FILES = ("workflow.yaml", "workflow.yml", "workflow.py")
+SETTINGS_FILES = ("ork.yaml", "workers.yaml", "locations.yaml")
 SUFFIXES = (".yaml", ".yml", ".py")
 MAX_SHOWN = 50
 MAX_NAMED = 3
@@ -30,6 +31,16 @@ def default_file() -> str:
     raise UsageError(
         "there is no workflow.yaml in this folder", hint="name a file or a workflow, or begin with `ork init`"
     )
+
+
+def workflow_files(files: Sequence[str]) -> tuple[str, ...]:
+    """The named files without settings such as ork.yaml, which `*.yaml` includes; the default file if none is named."""
+    if not files:
+        return (default_file(),)
+    found = tuple(file for file in files if os.path.basename(file) not in SETTINGS_FILES)
+    if not found:
+        raise UsageError(f"{files[0]} has settings, not a workflow", hint="`ork validate` checks it")
+    return found
 
 
 def is_file_name(text: str) -> bool:

@@ -269,6 +269,7 @@ _WORKFLOW = {
     "types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "project": _Field(None),
     "pythonpath": _Field((), list, tuple),
+    "codecs": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "tasks": _Field(
         encode=lambda tasks: [_encode(task, _TASK) for task in tasks],
         decode=lambda tasks: tuple(TaskSpec(**_decode(task, _TASK)) for task in tasks),

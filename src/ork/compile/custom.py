@@ -56,6 +56,10 @@ def _built_in_keys(target: str) -> list[str]:
         from ork.sdk.sql import SqlExecutor
 
         return list(SqlExecutor.TaskConfig.__dataclass_fields__)
+    if target == BUILT_IN["notebook"].target:
+        from ork.sdk.notebook import NotebookExecutor
+
+        return list(NotebookExecutor.TaskConfig.__dataclass_fields__)
     return []
 
 

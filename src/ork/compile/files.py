@@ -200,6 +200,9 @@ class Files:
         if isinstance(action, Command):
             return self._check_command(task, action)
         if isinstance(action, Custom):
+            notebook = task.body.get("notebook")
+            if notebook is not None and not self._is_present(str(notebook.value)):
+                self._missing(task, str(notebook.value), "notebook")
             return with_config_file(task, action, self.read, self.report)
         if isinstance(action, RustProgram):
             self._check_program(task, action)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ork.compile.files import FileExists, Files, Findings, ReadFile
 from ork.compile.graph import link
-from ork.compile.project import import_folders
+from ork.compile.project import codecs_of, import_folders
 from ork.definition.custom import custom_executors
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted, render_concise
@@ -113,7 +113,8 @@ def _compile(
         files = Files(read, is_there, report, parsed, root, project)
     tasks = tuple(_compiled(task, links[name], files) for name, task in parsed.tasks.items())
     findings = files.findings() if files is not None else Findings(annotated=frozenset(links))
-    workflow = replaced(_workflow(parsed, tasks), **import_folders(project, root))
+    more = {"codecs": codecs_of(project, root), **import_folders(project, root)}
+    workflow = replaced(_workflow(parsed, tasks), **more)
     return finish_draft(WorkflowDraft(workflow, parsed, report, findings))
 
 

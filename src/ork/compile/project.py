@@ -18,6 +18,13 @@ def import_folders(project: Project | None, root: str) -> dict[str, Any]:
     return {"project": relpath(folder, root) if folder != root else None, "pythonpath": project.pythonpath}
 
 
+def codecs_of(project: Project | None, root: str) -> tuple[tuple[str, str], ...]:
+    """The project's codecs, for a workflow in its folder."""
+    if project is None or project_folder_of(project, root) is None:
+        return ()
+    return tuple(sorted(project.codecs.items()))
+
+
 @lru_cache(maxsize=100)
 def import_paths(root: str, project: str | None = None, pythonpath: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The folders that tasks import from after the workflow's own (`root`). Called for every launch."""

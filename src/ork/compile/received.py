@@ -26,8 +26,10 @@ def received_workflow(document: Any) -> CompiledWorkflow:
     if not is_same:
         raise DefinitionError("not a compiled workflow: it is inconsistent")
     _check_names(workflow)
-    if not all(isinstance(path, str) for path in (workflow.project or "", *workflow.pythonpath)):
-        raise DefinitionError("not a compiled workflow: a folder is text")
+    if not all(isinstance(path, str) for path in (workflow.project or "", *workflow.pythonpath)) or not all(
+        len(codec) == 2 and all(isinstance(part, str) for part in codec) for codec in workflow.codecs
+    ):
+        raise DefinitionError("not a compiled workflow: a folder or a codec is text")
     if workflow.budget is not None and not (_is_number(workflow.budget.usd) and workflow.budget.usd > 0):
         raise DefinitionError("not a compiled workflow: a budget is a number of dollars")
     for spec in workflow.tasks:

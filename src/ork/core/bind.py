@@ -74,7 +74,7 @@ class Scope:
                 value = walk(self._run.params, rest, ref)
                 return {"value": value, "has_values": True} if has_mark(value) else {"value": value}
             case ("item", *rest) if self._item is not None:
-                return _bound(walk(self._parse(self._item), rest, ref), self._item)
+                return _part(_bound(self._parse(self._item), self._item), rest, ref)
             case ("run", "id"):
                 return {"value": self._run.id}
             case ("run", "attempt"):
@@ -93,7 +93,7 @@ class Scope:
         bound = self._bind_output(output)
         if "object" in bound:
             return {"object": bound["object"], "path": [*bound["path"], *path]}
-        return {**bound, "value": walk(bound["value"], path, ref)} if "value" in bound else bound
+        return _part(bound, path, ref) if "value" in bound else bound
 
     def _bind_output(self, output: Output | Gathered | None) -> Bound:
         match output:
@@ -129,6 +129,12 @@ def _file_name(ref: Ref) -> str:
 def _bound(value: Any, text: str) -> Bound:
     """A value from JSON text."""
     return {"value": value, "has_values": True} if IN_TEXT in text else {"value": value}
+
+
+def _part(bound: Bound, path: Sequence[str | int], ref: Ref) -> Bound:
+    """A part of a value: it may be plain JSON although another part is not."""
+    value = walk(bound["value"], path, ref)
+    return {"value": value, "has_values": True} if "has_values" in bound and has_mark(value) else {"value": value}
 
 
 def _have_values(parts: Sequence[Bound]) -> bool:

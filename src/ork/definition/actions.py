@@ -9,7 +9,7 @@ from typing import Any
 from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_argument
 from ork.definition.containers import CONTAINER, resolve_container
-from ork.definition.custom import EXECUTORS, custom_name, is_stray_config, resolve_custom
+from ork.definition.custom import EXECUTORS, custom_name, is_stray_config, resolve_custom, resolve_notebook
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
@@ -30,7 +30,7 @@ from ork.model.workflow import (
 )
 
 # A task has exactly one of these keys.
-ACTION_KEYS = ("file", "module", "command", "workflow", "approval", "job")
+ACTION_KEYS = ("file", "module", "command", "workflow", "approval", "job", "notebook")
 EXECUTOR_ALIASES = {"shell": "process"}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _QUOTING = re.compile(r"""['"\\]""")
@@ -161,6 +161,8 @@ def resolve_action(
     if written[0] == "job" or values.get("executor") == CLOUD_RUN:
         executor = values.get("executor") or default_executor
         return _cloud_run_job(written[0], executor, values, body, key, reading)
+    if written[0] == "notebook":
+        return resolve_notebook(values, body, key, reading)
     if written[0] == "workflow":
         return _sub_workflow(values, body, key, reading)
     if default_executor in reading.custom or default_executor in (CONTAINER, CLOUD_RUN):

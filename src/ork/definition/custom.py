@@ -17,11 +17,29 @@ from ork.model.workflow import Action, Const, Custom, Ref
 if TYPE_CHECKING:
     from ork.definition.project import Project
 
-_OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval", "job")
+_OTHER_ACTION_KEYS = (
+    "file",
+    "module",
+    "function",
+    "command",
+    "image",
+    "args",
+    "workflow",
+    "approval",
+    "job",
+    "notebook",
+)
 # The executors that `ork.app.executors` makes; tasks name them with `executor`.
 EXECUTORS = ("process", "python", "rust", "container", "cloudrun")
 _OWN_NAMES = (*EXECUTORS, KUBERNETES, "workflow", "approval", "deferred")
-_ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
+_ALIASES = {
+    "http": "ork.sdk.http:HttpExecutor",
+    "sql": "ork.sdk.sql:SqlExecutor",
+    "notebook": "ork.sdk.notebook:NotebookExecutor",
+}
+
+
+NOTEBOOK = "notebook"
 
 
 class CustomExecutor(NamedTuple):
@@ -125,6 +143,17 @@ def resolve_custom(
     if not _is_fixed_query(target, tree, body, key, reading):
         return None
     return name, Custom(target, config, tree)
+
+
+def resolve_notebook(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
+    """Executor and action of a task with `notebook`, which is short for the executor `notebook` with a config."""
+    wrong = next((name for name in ("executor", "function", "args") if name in values), None)
+    if wrong is not None:
+        message = f"task {quoted(key.value)} runs a notebook: `{wrong}` has no effect"
+        reading.refuse("ORK115", message, body.get(wrong) or key, hint="`inputs` are the notebook's parameters")
+        return None
+    target, config = reading.custom[NOTEBOOK]
+    return NOTEBOOK, Custom(target, config, map_of({"notebook": leaf(Const(values["notebook"]))}))
 
 
 def _is_fixed_query(target: str, tree: Tree | None, body: Node, key: Node, reading: Reading) -> bool:

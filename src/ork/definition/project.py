@@ -32,6 +32,7 @@ class Durability(StrEnum):
 class Project(Record):
     folder: str | None = None  # absolute; None if unknown
     pythonpath: tuple[str, ...] = ()  # further folders to import from, relative to the project's
+    codecs: dict[str, str] = made(default_factory=dict)  # classes that store values, by name
     script_dir: str | None = None
     env_file: str | None = None
     pools: dict[str, int] = made(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ork.definition.actions import read_path
@@ -32,6 +33,7 @@ from ork.definition.variables import PASS_ENV_SCHEMA, read_pass_env
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.cloud_run import Place
 from ork.model.infra import Where
+from ork.model.value_reference import CODECS
 from ork.model.workflow import Isolation
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
     return Project(**values), report.problems()
 
 
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _read_slots = integer(1, MAX_SLOTS)
 
 POOL_TABLE = Table(
@@ -136,6 +139,22 @@ def _by_name(read_value: Any) -> Any:
         return None if pairs is None else dict(pairs)
 
     return read
+
+
+def _read_codec(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not _CLASS.fullmatch(text):
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a class", node, hint="write `package.module:Class`")
+        return None
+    return text
+
+
+def _read_codecs(node: Node, reading: Reading) -> dict[str, str] | None:
+    found: dict[str, str] | None = _by_name(_read_codec)(node, reading)
+    for key, _ in node.pairs() if found is not None else ():
+        if key.value in CODECS:
+            reading.refuse("ORK104", f"{quoted(key.value)} is the name of one of Ork's own codecs", key)
+    return found
 
 
 def _read_folder(node: Node, reading: Reading) -> str | None:
@@ -211,6 +230,16 @@ PROJECT_TABLE = Table(
             items_of(_read_folder),
             "Folders that Python tasks import from, after the workflow's and the project's own, such as `src`.",
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        ),
+        Key(
+            "codecs",
+            _read_codecs,
+            "Classes that store values of the project's own types, by the name that is stored with a value.",
+            {
+                "type": "object",
+                "propertyNames": {"$ref": "#/$defs/name"},
+                "additionalProperties": {"type": "string", "pattern": "^[^:]+:[^:]+$"},
+            },
         ),
         Key(
             "script_dir",

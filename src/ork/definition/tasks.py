@@ -201,6 +201,7 @@ TASK_TABLE = Table(
             "Arguments of a Rust program or a Cloud Run Job: text, {ref: …}.",
             {"type": "array", "items": {"$ref": "#/$defs/value"}},
         ),
+        Key("notebook", read_path, "A Jupyter notebook; `inputs` are its parameters.", {"type": "string"}),
         Key("job", read_job, "With `executor: cloudrun`: a Cloud Run Job that exists.", {"type": "string"}),
         Key(
             "workflow",

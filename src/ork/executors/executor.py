@@ -251,6 +251,10 @@ class OnDemand(Executor):
     def release(self, attempts: Sequence[Attempt]) -> None:
         self._executor.release(attempts)
 
+    def forget_run(self, run: RunId) -> None:
+        if self._made is not None:
+            self._made.forget_run(run)
+
     async def close(self) -> None:
         if self._made is not None:
             await self._made.close()

@@ -14,12 +14,49 @@ from ork.importers.yaml_text import literal
 _VARIABLE = re.compile(r"""\s*(["']?)([A-Za-z_]\w*)\1\s*=\s*(.*?)\s*$""")
 _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@reboot")
 _FIELD = re.compile(r"[\d*,/~LW#?A-Za-z-]+")
-_CRON_VARIABLES = ("SHELL", "MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING")
+_CRON_VARIABLES = (
+    "SHELL",
+    "MAILTO",
+    "MAILFROM",
+    "CRON_TZ",
+    "RANDOM_DELAY",
+    "CONTENT_TYPE",
+    "CONTENT_TRANSFER_ENCODING",
+)
 _RANGE = re.compile(r"(\d*)~(\d*)")
 _LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _INTERPRETERS = frozenset(
-    "sh bash zsh dash ksh python python2 python3 perl ruby node php java env nice ionice chronic timeout nohup sudo time "
-    "exec command setsid cd test run-parts systemd-cat logger".split()
+    [
+        "sh",
+        "bash",
+        "zsh",
+        "dash",
+        "ksh",
+        "python",
+        "python2",
+        "python3",
+        "perl",
+        "ruby",
+        "node",
+        "php",
+        "java",
+        "env",
+        "nice",
+        "ionice",
+        "chronic",
+        "timeout",
+        "nohup",
+        "sudo",
+        "time",
+        "exec",
+        "command",
+        "setsid",
+        "cd",
+        "test",
+        "run-parts",
+        "systemd-cat",
+        "logger",
+    ]
 )
 _USER = re.compile(r"[a-z_][a-z0-9_-]*\$?")
 
@@ -240,38 +277,36 @@ def _alert(line: _Line, project: ImportedProject) -> None:
     address = line.variables.get("MAILTO", "")
     if not address:
         return
-    name = safe_name(address.split(",")[0].split("@")[0], "mail")
     to = [each.strip() for each in address.split(",") if each.strip()]
-    to = [each if "@" in each else f"{each}@localhost" for each in to]
-    sender = line.variables.get("MAILFROM", to[0])
-    if name not in project.alerts:
-        project.alerts[name] = {"mail": {"to": to, "from": sender, "host": "localhost", "port": 25, "tls": "none"}}
-        project.outbound = ["localhost:25"]
-        text = (
-            f"MAILTO={address} became the alert target `{name}`: mails about failures, not about all output, through the "
-            f"mail server of this machine. `ork alerts test {name}` sends one."
-        )
-        project.note(Level.CHECK, text, line.place)
-    project.workflows[-1].keys["alerts"] = [name]
+    project.mail_alert(project.workflows[-1], to, f"MAILTO={address}", line.place, line.variables.get("MAILFROM"))
 
 
 def name_of(command: str) -> str:
     """A name from the command: the script or program that does the work."""
     try:
-        words = shlex.split(unlocked(command)[0].replace("&&", " && ").replace(";", " ; ").replace("|", " | "))
+        words = shlex.split(re.sub(r"(&&|\|\||[;|])", r" \1 ", unlocked(command)[0]))
     except ValueError:
         words = command.split()
     for index, word in enumerate(words):
-        base = os.path.basename(word.rstrip("/"))
-        is_script = "." in base and not base.startswith(".") and index > 0 and "=" not in word
-        is_program = base and not word.startswith(("-", "$", "&", ">", "<", "|", ";", "(", "[", "!", "'", '"'))
         if word in (">", ">>", "2>&1", "||"):
             break
-        if is_program and base not in _INTERPRETERS and not base.isdigit() and "=" not in word and not _is_folder_of_cd(words, index):
-            if is_script or not _is_option_value(words, index):
-                is_module = words[index - 1] == "-m" if index else False
-                return safe_name(base if is_module else os.path.splitext(base)[0], "job")
+        if index > 1 and words[index - 1] == "-c" and any(character.isspace() for character in word):
+            shell = os.path.basename(words[index - 2])
+            return name_of(word) if shell.endswith("sh") else safe_name(shell, "job")
+        base = os.path.basename(word.rstrip("/"))
+        if _does_the_work(words, index, base):
+            is_module = index > 0 and words[index - 1] == "-m"
+            return safe_name(base if is_module else os.path.splitext(base)[0], "job")
     return safe_name(os.path.basename(words[0]) if words else "", "job")
+
+
+def _does_the_work(words: list[str], index: int, base: str) -> bool:
+    """Whether the word is a program or script, not an interpreter, an option or its value."""
+    word = words[index]
+    if not base or word[0] in "-$&><|;([!'\"" or base in _INTERPRETERS or base.isdigit() or "=" in word:
+        return False
+    is_script = "." in base and not base.startswith(".") and index > 0
+    return not _is_folder_of_cd(words, index) and (is_script or not _is_option_value(words, index))
 
 
 def _is_folder_of_cd(words: list[str], index: int) -> bool:

@@ -29,7 +29,11 @@ def import_dagster(path: str) -> ImportedProject:
     sources = Sources(path, project)
     evaluator = _Dagster(sources)
     text = (resources.files("ork.importers.flows") / f"{MODULE}.py").read_text(encoding="utf-8")
-    names = frozenset(re.findall(r"^(?:class|def) (\w+)", text, re.M)) | {"MetadataValue", "AssetExecutionContext", "OpExecutionContext"}
+    names = frozenset(re.findall(r"^(?:class|def) (\w+)", text, re.M)) | {
+        "MetadataValue",
+        "AssetExecutionContext",
+        "OpExecutionContext",
+    }
     files = CopiedFiles(
         sources,
         Framework(("dagster",), names, MODULE),
@@ -78,7 +82,9 @@ class _Dagster(FlowEvaluator):
 
 
 class _Importer:
-    def __init__(self, modules: list[Module], project: ImportedProject, files: CopiedFiles, evaluator: _Dagster) -> None:
+    def __init__(
+        self, modules: list[Module], project: ImportedProject, files: CopiedFiles, evaluator: _Dagster
+    ) -> None:
         self.modules = modules
         self.project = project
         self.files = files
@@ -97,8 +103,10 @@ class _Importer:
         jobs = [value for _, value, _ in own if isinstance(value, Call) and value.function.last == "define_asset_job"]
         if not assets:
             return
-        for job in jobs or [None]:
+        for job in jobs:
             self._asset_job(assets, job)
+        if not jobs:
+            self._asset_job(assets, None)
 
     def _find_schedules(self, values: list[tuple[str, Any, Module]]) -> None:
         for _, value, module in values:
@@ -111,8 +119,14 @@ class _Importer:
                         job = decorator.keywords.get("job") or decorator.keywords.get("job_name")
                         place = self.evaluator.sources.place(module, value.node)
                         self._add_schedule(job, decorator.keywords, place)
-                    elif isinstance(decorator, Call | Imported) and "sensor" in str(getattr(decorator, "function", decorator)):
-                        self.project.note(Level.TODO, f"the sensor `{value.name}` has no translation", self.evaluator.sources.place(module, value.node))
+                    elif isinstance(decorator, Call | Imported) and "sensor" in str(
+                        getattr(decorator, "function", decorator)
+                    ):
+                        self.project.note(
+                            Level.TODO,
+                            f"the sensor `{value.name}` has no translation",
+                            self.evaluator.sources.place(module, value.node),
+                        )
 
     def _add_schedule(self, job: Any, given: dict[str, Any], place: Place) -> None:
         cron, zone = given.get("cron_schedule"), given.get("execution_timezone")
@@ -126,7 +140,9 @@ class _Importer:
             is_it = target is job or (isinstance(target, str) and target == builder.workflow.name)
             is_it = is_it or (isinstance(target, Call) and isinstance(job, Call) and target.node is job.node)
             if is_it:
-                builder.workflow.keys["schedule"] = {"cron": cron, "timezone": zone} if zone not in (None, "UTC") else cron
+                builder.workflow.keys["schedule"] = (
+                    {"cron": cron, "timezone": zone} if zone not in (None, "UTC") else cron
+                )
         builder.build()
 
     def _asset_job(self, assets: list[StepFunction], job: Call | None) -> None:
@@ -158,18 +174,24 @@ class _Importer:
             steps[name] = Step(name, "@asset", self.evaluator.sources.place(module, asset.function.node), asset)
             flow.steps.append(steps[name])
         for asset, step in zip(assets, flow.steps, strict=True):
-            renamed = {key: _asset_key(value) for key, value in (asset.keywords.get("ins") or {}).items()} if isinstance(asset.keywords.get("ins"), dict) else {}
+            renamed = (
+                {key: _asset_key(value) for key, value in (asset.keywords.get("ins") or {}).items()}
+                if isinstance(asset.keywords.get("ins"), dict)
+                else {}
+            )
             for parameter in asset.function.parameters:
                 source = renamed.get(parameter) or parameter
                 if source in steps:
                     step.keywords[parameter] = StepOutput(steps[source])
                 elif parameter not in _CONTEXTS and parameter not in asset.function.defaults:
-                    step.problem = f"its parameter `{parameter}` is a resource, a config, or an asset that was not selected"
+                    step.problem = (
+                        f"its parameter `{parameter}` is a resource, a config, or an asset that was not selected"
+                    )
             deps = asset.keywords.get("deps") or asset.keywords.get("non_argument_deps") or []
             for each in deps if isinstance(deps, list | tuple | set) else []:
-                name = _asset_name(each) if isinstance(each, StepFunction) else _asset_key(each)
-                if name in steps:
-                    step.after.append(steps[name])
+                key = _asset_name(each) if isinstance(each, StepFunction) else _asset_key(each)
+                if key in steps:
+                    step.after.append(steps[key])
 
 
 class _DagsterBuilder(FlowBuilder):
@@ -206,7 +228,10 @@ class _DagsterBuilder(FlowBuilder):
             task.note(Level.CHECK, "partitions are not kept: schedules and `ork backfill` run past times")
         policy = given.get("retry_policy")
         if isinstance(policy, Call):
-            retries, delay = policy.keywords.get("max_retries", policy.args[0] if policy.args else 1), policy.keywords.get("delay")
+            retries, delay = (
+                policy.keywords.get("max_retries", policy.args[0] if policy.args else 1),
+                policy.keywords.get("delay"),
+            )
             if isinstance(retries, int):
                 task.keys["retries"] = retries
             if isinstance(delay, int | float):
@@ -214,16 +239,30 @@ class _DagsterBuilder(FlowBuilder):
 
 
 def _selected(assets: list[StepFunction], selection: Any) -> tuple[list[StepFunction], str | None]:
-    if selection in (None, "*") or (isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.all")):
+    if selection in (None, "*") or (
+        isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.all")
+    ):
         return assets, None
     wanted = selection if isinstance(selection, list | tuple) else [selection]
-    names = {_asset_name(each) if isinstance(each, StepFunction) else each for each in wanted if isinstance(each, str | StepFunction)}
+    names = {
+        _asset_name(each) if isinstance(each, StepFunction) else each
+        for each in wanted
+        if isinstance(each, str | StepFunction)
+    }
     if isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.assets"):
-        names = {_asset_name(each) if isinstance(each, StepFunction) else each for each in selection.args if isinstance(each, str | StepFunction)}
+        names = {
+            _asset_name(each) if isinstance(each, StepFunction) else each
+            for each in selection.args
+            if isinstance(each, str | StepFunction)
+        }
     if isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.groups"):
         return [each for each in assets if each.keywords.get("group_name") in selection.args], None
     chosen = [each for each in assets if _asset_name(each) in names]
-    return (chosen, None) if chosen and len(chosen) == len(names) else (assets, "its selection of assets is not translated: it has all of them")
+    return (
+        (chosen, None)
+        if chosen and len(chosen) == len(names)
+        else (assets, "its selection of assets is not translated: it has all of them")
+    )
 
 
 def _asset_name(asset: StepFunction) -> str:

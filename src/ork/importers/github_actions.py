@@ -114,7 +114,13 @@ class _Workflow:
 
     def _triggers(self) -> None:
         given = self.document.get("on", self.document.get("True"))
-        events = {given: None} if isinstance(given, str) else dict.fromkeys(given) if isinstance(given, list) else given or {}
+        events = (
+            {given: None}
+            if isinstance(given, str)
+            else dict.fromkeys(given)
+            if isinstance(given, list)
+            else given or {}
+        )
         for name, body in events.items():
             place = Place(self.file, events.lines[name] if isinstance(events, Located) else self.document.line)
             if name == "schedule" and isinstance(body, list):
@@ -122,7 +128,9 @@ class _Workflow:
             elif name in ("workflow_dispatch", "workflow_call"):
                 self._inputs(body)
             else:
-                self.workflow.note(Level.INFO, f"it also ran on `{name}`: start it with `ork trigger` or a hook of the API", place)
+                self.workflow.note(
+                    Level.INFO, f"it also ran on `{name}`: start it with `ork trigger` or a hook of the API", place
+                )
 
     def _schedule(self, entries: list[Any], place: Place) -> None:
         crons = [each["cron"] for each in entries if isinstance(each, dict) and isinstance(each.get("cron"), str)]
@@ -152,7 +160,11 @@ class _Job:
     def build(self) -> None:
         body, task = self.body, self.task
         needs = body.get("needs") or []
-        task.depends_on = [self.owner.names[each] for each in ([needs] if isinstance(needs, str) else needs) if each in self.owner.names]
+        task.depends_on = [
+            self.owner.names[each]
+            for each in ([needs] if isinstance(needs, str) else needs)
+            if each in self.owner.names
+        ]
         if "uses" in body:
             self._reusable()
             return
@@ -181,7 +193,9 @@ class _Job:
                 raise ExpressionError("its image is an expression", self.body.lines["container"])
             self.task.keys["image"] = image
             self.env["GITHUB_WORKSPACE"] = "/"
-            self.task.note(Level.CHECK, "the container has no checkout: the image must have the files that its steps need")
+            self.task.note(
+                Level.CHECK, "the container has no checkout: the image must have the files that its steps need"
+            )
             return
         self.env["GITHUB_WORKSPACE"] = self._workspace()
 
@@ -190,9 +204,13 @@ class _Job:
         folder = os.path.dirname(os.path.abspath(self.owner.file))
         if folder.endswith(os.path.join(".github", "workflows")):
             root = os.path.dirname(os.path.dirname(folder))
-            self.owner.workflow.note(Level.CHECK, f"steps run in {root}: GITHUB_WORKSPACE names the folder with the repository")
+            self.owner.workflow.note(
+                Level.CHECK, f"steps run in {root}: GITHUB_WORKSPACE names the folder with the repository"
+            )
             return root
-        self.owner.workflow.note(Level.CHECK, "steps run in this project: set GITHUB_WORKSPACE to the folder with the repository")
+        self.owner.workflow.note(
+            Level.CHECK, "steps run in this project: set GITHUB_WORKSPACE to the folder with the repository"
+        )
         return "."
 
     def _variables(self, given: Any) -> None:
@@ -231,12 +249,22 @@ class _Job:
         line = strategy.lines["matrix"]
         if not isinstance(matrix, dict) or any("${{" in str(value) for value in matrix.values()):
             raise ExpressionError("its matrix is an expression", line)
-        axes = {name: value for name, value in matrix.items() if name not in ("include", "exclude") and isinstance(value, list)}
+        axes = {
+            name: value
+            for name, value in matrix.items()
+            if name not in ("include", "exclude") and isinstance(value, list)
+        }
         rows = [dict(zip(axes, row, strict=True)) for row in itertools.product(*axes.values())] if axes else []
         excluded = matrix.get("exclude") or []
-        rows = [row for row in rows if not any(all(row.get(key) == value for key, value in each.items()) for each in excluded)]
+        rows = [
+            row
+            for row in rows
+            if not any(all(row.get(key) == value for key, value in each.items()) for each in excluded)
+        ]
         for extra in matrix.get("include") or []:
-            fitting = [row for row in rows if all(row.get(key, value) == value for key, value in extra.items() if key in axes)]
+            fitting = [
+                row for row in rows if all(row.get(key, value) == value for key, value in extra.items() if key in axes)
+            ]
             if fitting and any(key in axes for key in extra):
                 for row in fitting:
                     row.update(extra)
@@ -281,7 +309,9 @@ class _Job:
         given = str(step.get("if") or "").strip().removeprefix("${{").removesuffix("}}").strip()
         if given in ("", "success()", "always()"):
             if given == "always()":
-                raise ExpressionError(f"step `{step.get('name')}` runs after failures too: make it a task with `run_if`", step.lines["if"])
+                raise ExpressionError(
+                    f"step `{step.get('name')}` runs after failures too: make it a task with `run_if`", step.lines["if"]
+                )
             return ""
         match = re.fullmatch(r"([\w.-]+)\s*(==|!=)\s*'([^']*)'", given)
         if match is None:
@@ -326,7 +356,9 @@ class _Job:
         if name.startswith(_IGNORED_ACTIONS):
             self.task.note(Level.INFO, f"`{name}`: the steps run in a folder with the repository", place)
         elif name.startswith(_NOTED_ACTIONS):
-            self.task.note(Level.CHECK, f"`{name}` is not run: the tools must be installed, or use `environment` or `image`", place)
+            self.task.note(
+                Level.CHECK, f"`{name}` is not run: the tools must be installed, or use `environment` or `image`", place
+            )
         else:
             raise ExpressionError(f"the action `{name}` has no translation", place.line)
 
@@ -349,7 +381,9 @@ class _Job:
         self.task.keys["workflow"] = safe_name(os.path.splitext(os.path.basename(target))[0])
         given = self.body.get("with")
         if isinstance(given, dict):
-            self.task.keys["inputs"] = {name: self._whole(value, self.body.lines["uses"]) for name, value in given.items()}
+            self.task.keys["inputs"] = {
+                name: self._whole(value, self.body.lines["uses"]) for name, value in given.items()
+            }
 
 
 def _plain(value: Any) -> Any:

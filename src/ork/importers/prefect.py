@@ -44,7 +44,9 @@ def import_prefect(path: str) -> ImportedProject:
                 _PrefectBuilder(flow, project, files, evaluator).build()
     project.files |= {name: text for name, text in files.texts().items() if name not in project.files}
     if any(f"from {MODULE} import" in text for text in project.files.values()):
-        project.files[f"{MODULE}.py"] = (resources.files("ork.importers.flows") / f"{MODULE}.py").read_text(encoding="utf-8")
+        project.files[f"{MODULE}.py"] = (resources.files("ork.importers.flows") / f"{MODULE}.py").read_text(
+            encoding="utf-8"
+        )
     return project
 
 
@@ -57,7 +59,7 @@ class _Prefect(FlowEvaluator):
         match owner, name:
             case StepOutput(), ("result" | "wait"):
                 return owner
-            case (StepFunction() | FlowFunction()), ("submit" | "delay" | "apply_async"):
+            case ((StepFunction() | FlowFunction()), ("submit" | "delay" | "apply_async")):
                 return self.call_step(owner, args, keywords, node, scope)
             case StepFunction(), "map":
                 return self.call_step(owner, args, keywords, node, scope, mapped=True)
@@ -68,7 +70,10 @@ class _Prefect(FlowEvaluator):
         return Unknown(node, scope)
 
     def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
-        if isinstance(target, Imported) and target.dotted in ("prefect.unmapped", "prefect.utilities.annotations.unmapped"):
+        if isinstance(target, Imported) and target.dotted in (
+            "prefect.unmapped",
+            "prefect.utilities.annotations.unmapped",
+        ):
             return Unmapped(args[0])
         return super().on_call(target, args, keywords, node, scope)
 
@@ -99,11 +104,17 @@ class _PrefectBuilder(FlowBuilder):
         """From `flow.serve(cron=…)` or `flow.deploy(…)`, wherever it is in the file."""
         function = self.flow.target.function.name
         for call in ast.walk(self.flow.module.tree):
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("serve", "deploy", "to_deployment")):
+            if not (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and call.func.attr in ("serve", "deploy", "to_deployment")
+            ):
                 continue
             if not any(isinstance(each, ast.Name) and each.id == function for each in ast.walk(call.func)):
                 continue
-            given = {key.arg: self._evaluator.value(key.value, self.flow.module.scope) for key in call.keywords if key.arg}
+            given = {
+                key.arg: self._evaluator.value(key.value, self.flow.module.scope) for key in call.keywords if key.arg
+            }
             cron, zone = _cron_of(given)
             if cron is not None:
                 self.workflow.keys["schedule"] = {"cron": cron, "timezone": zone} if zone not in (None, "UTC") else cron

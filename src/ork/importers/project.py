@@ -66,7 +66,7 @@ class ImportedTask:
 
     def leave_to_a_person(self, reason: str, place: Place | None = None) -> None:
         """Replaces the action by a command that fails and names the place of the original. Dependencies stay."""
-        kept = {key: self.keys[key] for key in ("run_if", "when") if key in self.keys}
+        kept: dict[str, Any] = {key: self.keys[key] for key in ("run_if", "when") if key in self.keys}
         where = place or self.place
         message = f"not imported: {self.origin} at {where}: {reason}"
         self.keys = {"command": failing_command(message), **kept}
@@ -115,6 +115,25 @@ class ImportedProject:
 
     def workflow_name(self, wanted: str) -> str:
         return unique_name(safe_name(wanted, "workflow"), {each.name for each in self.workflows} | RESERVED)
+
+    def mail_alert(
+        self, workflow: ImportedWorkflow, to: list[str], what: str, place: Place, sender: str | None = None
+    ) -> None:
+        """Mails about failures of the workflow, through the mail server of this machine. `what` names the original."""
+        to = [each if "@" in each else f"{each}@localhost" for each in to]
+        name = safe_name(to[0].split("@")[0], "mail")
+        target = {"mail": {"to": to, "from": sender or to[0], "host": "localhost", "port": 25, "tls": "none"}}
+        if self.alerts.get(name, target) != target:
+            name = unique_name(name, set(self.alerts))
+        if name not in self.alerts:
+            self.alerts[name] = target
+            self.outbound = ["localhost:25"]
+            text = (
+                f"{what} became the alert target `{name}` in ork.yaml: mails about failures, through the mail server of this "
+                f"machine. `ork alerts test {name}` sends one."
+            )
+            self.note(Level.CHECK, text, place)
+        workflow.keys["alerts"] = [name]
 
     def all_notes(self) -> list[Note]:
         """The notes of the project, of its workflows and of their tasks, in order."""

@@ -69,14 +69,23 @@ def report_text(project: ImportedProject) -> str:
 
 def _operators(project: ImportedProject) -> list[str]:
     shares = by_origin(project)
-    rows = [f"| {name} | {each.total} | {each.translated} | {each.check} | {each.todo} |" for name, each in shares.items()]
-    return ["| Was | Tasks | Translated | To check | Needs a person |", "|---|---|---|---|---|", *rows, ""] if rows else []
+    rows = [
+        f"| {name} | {each.total} | {each.translated} | {each.check} | {each.todo} |" for name, each in shares.items()
+    ]
+    return (
+        ["| Was | Tasks | Translated | To check | Needs a person |", "|---|---|---|---|---|", *rows, ""] if rows else []
+    )
 
 
 def _secrets(project: ImportedProject) -> list[str]:
     lines: list[str] = []
     if project.secrets:
-        lines += ["## Values to supply", "", "Set these variables where the scheduler runs, or write them to `.env`:", ""]
+        lines += [
+            "## Values to supply",
+            "",
+            "Set these variables where the scheduler runs, or write them to `.env`:",
+            "",
+        ]
         lines += [f"- `{name}`: {meaning}" for name, meaning in sorted(project.secrets.items())] + [""]
     if project.requirements:
         lines += [

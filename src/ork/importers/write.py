@@ -114,7 +114,9 @@ def _repair(workflow: ImportedWorkflow, problem: Problem, file: str) -> None:
         task.depends_on = [name for name in task.depends_on if name in workflow.tasks]
         task.leave_to_a_person(f"{problem.message} ({problem.code})")
         return
-    keys = [match[1] for line in lines[:begin] if (match := _KEY_LINE.match(line)) and match[1] not in ("name", "tasks")]
+    keys = [
+        match[1] for line in lines[:begin] if (match := _KEY_LINE.match(line)) and match[1] not in ("name", "tasks")
+    ]
     if keys:
         workflow.keys.pop(keys[-1], None)
         workflow.note(Level.TODO, f"`{keys[-1]}` was left out: {problem.message}")
@@ -127,8 +129,12 @@ def _repair(workflow: ImportedWorkflow, problem: Problem, file: str) -> None:
 def workflow_text(workflow: ImportedWorkflow) -> str:
     """The workflow's YAML file."""
     tasks = {name: _task_map(task) for name, task in workflow.tasks.items()}
-    head = yaml_text({"name": workflow.name} | {key: value for key, value in workflow.keys.items() if value is not None})
-    body = "".join(f"  # {task.origin}, {task.place}\n{_indented({name: tasks[name]})}" for name, task in workflow.tasks.items())
+    head = yaml_text(
+        {"name": workflow.name} | {key: value for key, value in workflow.keys.items() if value is not None}
+    )
+    body = "".join(
+        f"  # {task.origin}, {task.place}\n{_indented({name: tasks[name]})}" for name, task in workflow.tasks.items()
+    )
     return f"{SCHEMA_LINE}# Imported from {workflow.place}\n{head}tasks:\n{body}"
 
 
@@ -168,4 +174,3 @@ ALERTS_HINT = """\
 # alerts:
 #   ops: {webhook: {secret: OPS_WEBHOOK}, every_workflow: true}
 """
-

@@ -19,21 +19,23 @@ from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Failure, FailureKind, InlineOutput
 from ork.model.trees import bind_tree, pointers
 from ork.model.workflow import Command, Custom, PythonCall, Secret, SubWorkflow, TaskSpec
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.json_text import dumps, strict_json
-from ork.objects.opening import FILE, open_objects
 from ork.sdk.context import Context
 from ork.sdk.defer import Deferred
 from ork.sdk.errors import TaskError
 from ork.sdk.workflow import Workflow
-from ork.worker.call.arguments import Arguments, bind_arguments
+from ork.worker.call.arguments import Arguments, as_they_were, bind_arguments
 from ork.worker.call.custom import prepare_custom
 from ork.worker.call.environment import Bindings, task_environment, task_id
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.results import result_text
+from ork.worker.call.results import LateValues, result_text
 from ork.worker.data.errors import InputError, ResultError
+from ork.worker.data.returned import with_files
 from ork.worker.supervise.command import input_text
+from ork.worker.supervise.left_files import LeftFileError, store_left_file
 from ork.worker.supervise.programs import ProgramError, find_program
 
 OUTPUT_LIMIT = 256 * 1024 * 1024
@@ -55,20 +57,28 @@ class RunSubWorkflow(Protocol):
 
 class Performer:
     def __init__(
-        self, workflow: Workflow, machine: RunMachine, root: str, secrets: Any, run_child: RunSubWorkflow
+        self,
+        workflow: Workflow,
+        machine: RunMachine,
+        root: str,
+        secrets: Any,
+        run_child: RunSubWorkflow,
+        values: AttemptDocuments,
     ) -> None:
         self._workflow = workflow
         self._machine = machine
         self._root = root
         self._secrets = secrets
         self._run_child = run_child
+        self._values = values  # where values that are not JSON are kept
 
     def perform(self, key: AttemptKey) -> AttemptOutcome:
         """Never raises because of the task, except for KeyboardInterrupt."""
         try:
             spec = self._machine.spec(key.task)
             document, secrets = self._document(key, spec), self._found_secrets(spec)
-            text = self._output_text(spec, document, Bindings(open_objects(FILE + self._root), OUTPUT_LIMIT, secrets))
+            bindings = Bindings(self._values, OUTPUT_LIMIT, secrets, document)
+            text = self._output_text(spec, document, bindings)
             return AttemptOutcome(InlineOutput(text) if text is not None else None)
         except (BindError, InputError, SecretError) as error:
             return _failed(FailureKind.INPUT, error)
@@ -96,12 +106,13 @@ class Performer:
                 arguments = bind_arguments(function, document, bindings, lambda: _context(document))
                 return self._called(document, bindings, function, arguments)
             case Command():
-                return _run_command(document, bindings)
+                return _run_command(document, bindings, self._values)
             case SubWorkflow(name):
                 if entry.child is None:
                     raise TaskError(f"workflow {name} is only named here: give the Workflow itself", retry=False)
                 params = {key: bindings.value(bound) for key, bound in (document["inputs"] or {}).items()}
-                return result_text(self._run_child(entry.child, params), OUTPUT_LIMIT)
+                child = self._run_child(entry.child, params)
+                return result_text(child, OUTPUT_LIMIT, LateValues(self._values, document))
             case Custom():
                 run, arguments = prepare_custom(document, bindings, lambda: _context(document), is_own_process=False)
                 return self._called(document, bindings, run, arguments)
@@ -115,7 +126,18 @@ class Performer:
             result = call(function, arguments.positional, arguments.named)
             if isinstance(result, Deferred):
                 return wait_for(result, self._root, self._secrets, OUTPUT_LIMIT)
-        return result_text(result, OUTPUT_LIMIT)
+        returns = getattr(function, "__annotations__", {}).get("return")
+        if returns is not None and "File" in str(returns):
+            result = with_files(result, returns, function)
+        return result_text(result, OUTPUT_LIMIT, LateValues(self._values, document))
+
+    def outcome_value(self, bound: dict[str, Any]) -> Any:
+        """The value that an output stands for; values that are not JSON as what they were."""
+        spec = {"attempt": f"{self._machine.run.id}/result/0/1", "codecs": self._codecs()}
+        return as_they_were(Bindings(self._values, OUTPUT_LIMIT, {}, spec).argument(bound))
+
+    def _codecs(self) -> dict[str, str]:
+        return dict(self._machine.workflow.codecs)
 
     def _document(self, key: AttemptKey, spec: TaskSpec) -> dict[str, Any]:
         """The part of a worker's spec that is needed here."""
@@ -135,13 +157,16 @@ class Performer:
             "root": self._root,
             "script_dir": None,
             "function": spec.name,
-            "argv": [_word(scope.bind(word)) for word in argv],
+            "argv": [bound if "as_file" in (bound := scope.bind(word)) else _word(bound) for word in argv],
+            "from_file": spec.action.from_file if isinstance(spec.action, Command) else None,
+            "output_limit": OUTPUT_LIMIT,
             "inputs": {name: scope.bind(value) for name, value in spec.inputs} or None,
             "item": scope.item(),
             "upstream": {name: scope.upstream(name) for name in spec.depends_on},
             "upstream_states": {name: str(machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
             "params": run.params,
             "env": {name: scope.bind(value) for name, value in spec.env},
+            "codecs": self._codecs(),
             **_custom(spec, scope),
         }
 
@@ -171,19 +196,24 @@ class _ExitError(Exception):
     """A program exited with a non-zero code."""
 
 
-def _run_command(document: dict[str, Any], bindings: Bindings) -> str | None:
-    env = task_environment(document, os.environ, bindings)
+def _run_command(document: dict[str, Any], bindings: Bindings, values: AttemptDocuments) -> str | None:
     with tempfile.TemporaryDirectory() as scratch:
+        bindings.folder = f"{scratch}/inputs"
+        env = task_environment(document, os.environ, bindings)
+        env["ORK_OUTPUT_DIR"] = scratch
         env["ORK_INPUT_FILE"], env["ORK_OUTPUT_FILE"] = f"{scratch}/input.json", f"{scratch}/output.json"
         with open(env["ORK_INPUT_FILE"], "wb") as file:
             file.write(input_text(document, bindings))
-        argv = find_program(document["argv"], document["root"], None, env.get("PATH", os.defpath))
+        words = bindings.words(document["argv"])
+        argv = find_program(words, document["root"], None, env.get("PATH", os.defpath))
         with open(env["ORK_INPUT_FILE"], "rb") as stdin:
             done = subprocess.run(argv, stdin=stdin, stdout=subprocess.PIPE, env=env, cwd=document["root"], check=False)
         # Through sys.stdout: notebooks and pytest capture that.
         sys.stdout.write(done.stdout.decode("utf-8", "replace"))
         if done.returncode:
             raise _ExitError(f"exit code {done.returncode}")
+        if document["from_file"] is not None:
+            return _left_file(document, f"{scratch}/{document['from_file']}", values)
         if os.path.exists(env["ORK_OUTPUT_FILE"]):
             return _written_output(env["ORK_OUTPUT_FILE"])
     lines = done.stdout.strip().splitlines()
@@ -191,6 +221,13 @@ def _run_command(document: dict[str, Any], bindings: Bindings) -> str | None:
         return dumps(strict_json(lines[-1], max_size=OUTPUT_LIMIT)) if lines else None
     except DocumentError:
         return None
+
+
+def _left_file(document: dict[str, Any], path: str, values: AttemptDocuments) -> str:
+    try:
+        return store_left_file(values, document, path)
+    except LeftFileError as error:
+        raise ResultError(str(error)) from None
 
 
 def _written_output(path: str) -> str:

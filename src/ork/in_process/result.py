@@ -12,7 +12,7 @@ _GLYPHS = {"success": "✓", "failed": "✗", "skipped": "–", "cancelled": "�
 
 
 class TaskResult(Record):
-    """`output` is what downstream tasks received: dates as text, objects as dicts. `error` is the exception of the
+    """`output` is what downstream tasks received: dates as text, objects as dicts, data frames as they were. `error` is the exception of the
     task."""
 
     name: str
@@ -31,6 +31,7 @@ class Result(Record):
     status: str
     tasks: dict[str, TaskResult] = made(default_factory=dict)
     seconds: float = 0.0
+    folder: Any = None  # of the files among the outputs; it is removed with the result
 
     def __getitem__(self, task: str) -> Any:
         if task not in self.tasks:

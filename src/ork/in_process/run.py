@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ork.compile.load import load_tree
@@ -21,6 +22,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Failure, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, Custom, SubWorkflow, TaskSpec, Trigger
+from ork.objects.opening import FILE, open_objects
 from ork.sdk.errors import TaskError
 from ork.sdk.values import plain
 from ork.sdk.workflow import Workflow
@@ -65,7 +67,9 @@ class _InProcessRun:
         self._compiled = compiled
         self._machine = RunMachine(compiled, run)
         root = os.path.dirname(workflow.file) if os.path.isfile(workflow.file) else os.getcwd()
-        self._performer = Performer(workflow, self._machine, root, self._secret, self._run_child)
+        self._folder = TemporaryDirectory(prefix="ork-in-process-")  # of values that are not JSON
+        values = open_objects(FILE + self._folder.name)
+        self._performer = Performer(workflow, self._machine, root, self._secret, self._run_child, values)
         self._find_secret = settings.secrets.value
         self._skipped = timedelta()
         self._errors: dict[str, BaseException] = {}
@@ -86,7 +90,8 @@ class _InProcessRun:
                 raise RuntimeError(f"{machine.run.workflow} has nothing left to do and is not over")
             machine.take()
         tasks = {spec.name: self._told(machine.tasks[TaskKey(spec.name)]) for spec in self._compiled.tasks}
-        return Result(machine.run.workflow, str(machine.run.status), tasks, time.monotonic() - start)
+        seconds = time.monotonic() - start
+        return Result(machine.run.workflow, str(machine.run.status), tasks, seconds, self._folder)
 
     def _perform(self, attempt: Attempt) -> None:
         key, begun = attempt.key, self._now()
@@ -134,7 +139,7 @@ class _InProcessRun:
         return TaskResult(
             name,
             str(task.status),
-            bound.get("value"),
+            self._performer.outcome_value(bound),
             task.failure.message if task.failure and is_failed else task.reason,
             self._errors.get(name) if is_failed else None,
             self._attempts(name),

@@ -20,6 +20,7 @@ MARK = "$ork"
 IN_TEXT = '"$ork"'  # JSON text without this has no reference
 FACTS = ("rows", "size", "sha256", "columns", "shape", "dtype", "name", "parts", "media_type", "type")
 _KINDS = {"parquet": "table", "npy": "array", "bytes": "bytes", "file": "file", "folder": "file"}
+CODECS = frozenset(_KINDS)
 _IDENTITY = ("codec", "type", "sha256", "size", "name", "media_type", "part")
 
 

@@ -306,6 +306,7 @@ class CompiledWorkflow(Record):
     project: str | None = None  # the project's folder relative to the workflow's; None if equal
     pythonpath: tuple[str, ...] = ()  # further folders to import from, relative to the project's
     budget: Budget | None = None
+    codecs: tuple[tuple[str, str], ...] = ()  # classes that store values of the project's own types, by name
 
 
 class Version(Record):

@@ -13,7 +13,7 @@ from datetime import datetime
 from ork.core import events as ev
 from ork.core.liveness import check_liveness, overdue_at
 from ork.errors import ExecutorError, ObjectsError, RunDocumentsError
-from ork.executors.executor import DEFERRED, Executor, Presence, ReportedStatus, StatusCallback
+from ork.executors.executor import Executor, Presence, ReportedStatus, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat, Status
@@ -131,8 +131,8 @@ class Observer:
 
     def forget_run(self, run: RunId) -> None:
         self._watched.forget_run(run)
-        if (waiting := self._executors.get(DEFERRED)) is not None:
-            waiting.forget_run(run)
+        for executor in self._executors.values():  # they drop what they hold in memory for its attempts
+            executor.forget_run(run)
 
     @property
     def has_pending_stop(self) -> bool:

@@ -14,10 +14,11 @@ from ork.core.prepare import CACHE, NoSuchPath, Question, Unanswerable
 from ork.errors import DocumentError, ObjectsError
 from ork.model.digest import sha256
 from ork.model.ids import RunId
-from ork.model.task import StoredOutput
+from ork.model.task import InlineOutput, StoredOutput
+from ork.model.value_reference import IN_TEXT, references_below, without_places
 from ork.model.workflow import TaskSpec
 from ork.objects.attempt_documents import AttemptDocuments, Found
-from ork.objects.calls import DocumentCalls
+from ork.objects.calls import DocumentCalls, in_thread
 from ork.objects.json_text import strict_json
 from ork.objects.references import references_of
 from ork.scheduler.options import SchedulerOptions
@@ -111,7 +112,7 @@ class QuestionResolver:
         machine = owned.machine
         spec = machine.spec(question.key)
         try:
-            key = self._cache_key(question, owned, spec)
+            key = await self._cache_key(question, owned, spec)
         except BindError as problem:
             return Unanswerable(problem.message)
         cached = await self._store.find_cached(key, now - timedelta(seconds=spec.cache or 0.0))
@@ -120,10 +121,17 @@ class QuestionResolver:
         return CacheAnswer(key, cached.run, cached.output)
 
     async def _exists(self, output: object) -> bool:
-        return not isinstance(output, StoredOutput) or await self._calls.call(self._objects.has_value, output.key)
+        """Whether a cached output, and each value that it refers to, is still in the object store."""
+        references = [output.key] if isinstance(output, StoredOutput) else []
+        if isinstance(output, InlineOutput) and IN_TEXT in output.json:
+            references = [str(each["object"]) for each in references_below(json.loads(output.json))]
+        for reference in references:
+            if not await self._calls.call(self._objects.has_value, reference):
+                return False
+        return True
 
-    def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
-        """A hash of the task, its code, its environment and its input values."""
+    async def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
+        """A hash of the task, its code, its environment and its input values: of the data, not of where it is stored."""
         machine, scope = owned.machine, owned.machine.scope(question.key)
         position = machine.position(question.key)
         work = {
@@ -137,4 +145,34 @@ class QuestionResolver:
             "item": scope.item(),
             "params": machine.run.params,
         }
+        work = {**work, **await self._by_content({name: work[name] for name in ("inputs", "env", "upstream", "item")})}
         return sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
+
+    async def _by_content(self, bound: dict[str, Any]) -> dict[str, Any]:
+        """The bindings, with hashes in place of stored outputs and of values that are not JSON."""
+        text = json.dumps(bound)
+        if '"object"' not in text and IN_TEXT not in text:
+            return bound
+        named = [*bound["inputs"], *bound["env"], *bound["upstream"], ["item", bound["item"] or {}]]
+        references = [reference for _, each in named for reference in references_of(each)]
+        found = await self._calls.call(self._objects.read_values, references, self._limit) if references else ()
+        hashes = {}
+        for reference, data in zip(references, found, strict=True):
+            if isinstance(data, bytes):  # otherwise its name stays, which no other run has
+                hashes[reference] = await in_thread(_content_hash, data)
+        content: dict[str, Any] = _with_hashes(without_places(bound), hashes)
+        return content
+
+
+def _content_hash(data: bytes) -> str:
+    if IN_TEXT.encode() in data:
+        data = json.dumps(without_places(json.loads(data)), sort_keys=True).encode()
+    return str(sha256(data).hexdigest())
+
+
+def _with_hashes(value: Any, hashes: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        if value.get("object") in hashes and "path" in value:
+            return {"sha256": hashes[value["object"]], "path": value["path"]}
+        return {name: _with_hashes(member, hashes) for name, member in value.items()}
+    return [_with_hashes(item, hashes) for item in value] if isinstance(value, list) else value

@@ -100,7 +100,8 @@ class SpecWriter:
         seal = job.attempt.token_hash
         if not isinstance(call, PythonCall) or not has_shared_text(key.task, spec, config):
             return documents.sign(self._document(job, spec, target, config), seal, self._template.for_run(run))
-        folders = job.version.root, job.version.workflow.project, job.version.workflow.pythonpath
+        workflow = job.version.workflow
+        folders = job.version.root, workflow.project, workflow.pythonpath, workflow.codecs
         kind = call.file, call.module, call.function, spec.timeout, folders, target.status_address
         common = self._template.for_kind(run, kind, lambda: self._document(job, spec, target, config))
         return documents.seal(joined(self._own_entries_text(key), common), seal)
@@ -136,6 +137,7 @@ class SpecWriter:
             "root": root_in_place(job.version.root, spec),
             "paths": paths_in_place(job.version, spec),
             "container": self._container(job, spec, config),
+            **({"codecs": dict(job.version.workflow.codecs)} if job.version.workflow.codecs else {}),
             "limits": local_limits(spec, config),
             "environment": _environment(spec),
             "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,

@@ -11,12 +11,13 @@ from ork.model.json_fields import to_json
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Version
+from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import TaskCount, TaskFilter, TaskTimes
 from ork.status.columns import start_of
 from ork.status.critical import PathStep, critical_path
 from ork.status.history import MAX_TASKS, load_history
-from ork.status.run_view import version_of
+from ork.status.run_view import MANY_TASKS, version_of
 from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
 from ork.status.shapes import run_json, time_json
 
@@ -37,20 +38,27 @@ async def run_summary(store: StateReader, run: RunId, now: datetime) -> dict[str
     mask_secrets_of(version.workflow)
     update = mask_params(await hidden_params(store, update.run), update)
     failed = [task for task in update.tasks if task.key.index is not None or task.key.name not in fans]
-    totals = total_counts(counts)
-    done = sum(number for status, number in totals.items() if status.is_final)
-    total = sum(totals.values()) or len(version.workflow.tasks)
-    return {
-        "run": run_json(update.run),
-        "mark": update.mark,
-        "counts": {status.value: number for status, number in totals.items() if number},
-        "tasks": [task_counts(name, rows) for name, rows in counts_by_task(version, counts).items()],
-        "failures": [_failure(task) for task in failed[:FAILURES]],
-        "more_failures": len(failed) > FAILURES,
-        "progress": {"done": done, "total": total},
-        "estimate": await _estimate(store, update.run, now),
-        "critical_path": [_step_json(step) for step in await _path(store, update.run, version)],
-    }
+    estimate = await _estimate(store, update.run, now)
+    times = await _own_times(store, update.run)
+
+    def shaped() -> dict[str, Any]:
+        totals = total_counts(counts)
+        done = sum(number for status, number in totals.items() if status.is_final)
+        path = critical_path(version.workflow.tasks, times, start_of(update.run))
+        return {
+            "run": run_json(update.run),
+            "mark": update.mark,
+            "counts": {status.value: number for status, number in totals.items() if number},
+            "tasks": [task_counts(name, rows) for name, rows in counts_by_task(version, counts).items()],
+            "failures": [_failure(task) for task in failed[:FAILURES]],
+            "more_failures": len(failed) > FAILURES,
+            "progress": {"done": done, "total": sum(totals.values()) or len(version.workflow.tasks)},
+            "estimate": estimate,
+            "critical_path": [_step_json(step) for step in path],
+        }
+
+    # A workflow of many tasks takes longer than the event loop may be held.
+    return shaped() if len(version.workflow.tasks) < MANY_TASKS else await in_thread(shaped)
 
 
 def total_counts(counts: tuple[TaskCount, ...]) -> dict[TaskStatus, int]:
@@ -73,6 +81,8 @@ def counts_by_task(version: Version, counts: Iterable[TaskCount]) -> dict[str, l
 
 def task_counts(name: str, counts: list[TaskCount]) -> dict[str, Any]:
     """A task's own status, and of a fan-out the number of instances in each status."""
+    if len(counts) == 1 and not counts[0].is_instance:
+        return {"name": name, "status": counts[0].status.value, "instances": None}
     instances = {each.status.value: each.number for each in counts if each.is_instance}
     own = next((each.status.value for each in counts if not each.is_instance), None)
     return {"name": name, "status": own, "instances": instances or None}
@@ -98,14 +108,15 @@ async def _estimate(store: StateReader, run: Run, now: datetime) -> dict[str, An
     return None if left is None else {"seconds_left": left, "median": history.median, "runs": history.run_count}
 
 
-async def _path(store: StateReader, run: Run, version: Version) -> list[PathStep]:
+async def _own_times(store: StateReader, run: Run) -> list[TaskTimes]:
+    """The times of all tasks of a run that has ended, without instances."""
     rows: list[TaskTimes] = []
     after, is_last = None, not run.status.is_final
     while not is_last:
         page = await store.task_times(run.id, after=after, limit=PAGE, with_instances=False)
         rows += page.tasks.rows
         after, is_last = page.last, page.last is None
-    return critical_path(version.workflow.tasks, rows, start_of(run))
+    return rows
 
 
 def _step_json(step: PathStep) -> dict[str, Any]:

@@ -99,9 +99,9 @@ class Documents:
                 yield known, None
             return
         answers = await run_answers(self._reads, run)
-        yield name, encoded(answers)
         async for each in log_documents(self._reads, run, answers, self._choice.logs):
             yield each
+        yield name, encoded(answers)  # last: where it is, the logs are
 
     # ── workflows ────────────────────────────────────────────────────────────────────────────────
 

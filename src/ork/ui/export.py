@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ from ork.ui.targets import ExportTarget
 MANIFEST = "manifest.json"
 _DATA = "data/"
 _NOTHING = Kept({}, {})
-_UNFINISHED = {"format": 0}  # marks the place as ours, so that an export that was interrupted can be repeated
+_UNFINISHED = 0  # the format of a manifest until all is written for the first time; it says what is there already
+PROGRESS_SECONDS = 5.0
 
 
 class Export(Record):
@@ -52,14 +54,22 @@ async def export_to(target: ExportTarget, export: Export) -> Written:
     """Writes what changed since the last export to the same place. The manifest is last: it names all others."""
     before = read_manifest(target.read(_DATA + MANIFEST))
     if not before:
-        target.write(_DATA + MANIFEST, encoded(_UNFINISHED))
+        # Marks the place as ours.
+        target.write(_DATA + MANIFEST, encoded({"format": _UNFINISHED}))
+    is_first = before.get("format") != FORMAT
     is_alike = before.get("version") == __version__ and before.get("logs") == export.choice.logs.value
     kept = Kept(before["documents"], before["runs"]) if is_alike else _NOTHING
     documents = Documents(export.reads, export.choice, export.as_of, kept)
     change = _Change(target, {**_below_data(before.get("documents", {})), **before.get("files", {})})
+    noted_at = time.monotonic()
     async for name, data in documents.all():
         change.put(_DATA + name, data)
-    data_digests = {name.removeprefix(_DATA): value for name, value in change.now.items()}
+        if is_first and time.monotonic() - noted_at >= PROGRESS_SECONDS:
+            # If it is interrupted, the next one continues here.
+            so_far = _manifest(export, documents, change.documents(), {})
+            target.write(_DATA + MANIFEST, encoded({**so_far, "format": _UNFINISHED}))
+            noted_at = time.monotonic()
+    data_digests = change.documents()
     for name, data in folder_files().items():
         change.put(name, data)
     files = {name: value for name, value in change.now.items() if not name.startswith(_DATA)}
@@ -75,7 +85,7 @@ def read_manifest(data: bytes | None) -> dict[str, Any]:
         found = json.loads(data or b"{}")
     except ValueError:
         return {}
-    is_known = isinstance(found, dict) and found.get("format") == FORMAT
+    is_known = isinstance(found, dict) and found.get("format") in (FORMAT, _UNFINISHED) and "documents" in found
     return found if is_known else {}
 
 
@@ -98,6 +108,10 @@ class _Change:
         self._target.write(name, data)
         self.files += 1
         self.bytes += len(data)
+
+    def documents(self) -> dict[str, str]:
+        """The digests of the documents so far."""
+        return {name.removeprefix(_DATA): value for name, value in self.now.items()}
 
     def delete_others(self) -> int:
         gone = sorted(self._before.keys() - self.now.keys())

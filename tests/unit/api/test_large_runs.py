@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +13,17 @@ from datetime import timedelta
 import pytest
 
 from ork.api.routing import PREFIX
+from ork.compile.content import make_version
 from ork.model.access import Role
 from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.model.workflow import Schedule
+from ork.model.workflow import CompiledWorkflow, Schedule
 from ork.state.records import RunChanges, RunFilter
 from ork.state.store import StateStore
 from tests.unit.api.conftest import ANN, NOW, Bench, workflow
-from tests.unit.api.test_run_reads import BOTH, at, ended, failed_run, with_store
+from tests.unit.api.test_run_reads import BOTH, at, ended, failed_run, spec, with_store
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +93,62 @@ async def test_a_large_run_holds_nobody_up(bench: Bench, kind: str, monkeypatch:
             assert response.status_code == 200
             assert len(sent) < most_bytes
             assert holds.longest < LONGEST_HOLD
+
+
+TASKS = 20_000
+MOST_CPU = 12
+"""CPU of the columns of a run, over that of writing as many numbers as JSON."""
+
+
+def json_seconds() -> float:
+    """CPU seconds for as many numbers as the columns of the large run have."""
+    numbers = [list(range(first, INSTANCES + first)) for first in range(7)]
+    start = time.process_time()
+    for column in numbers:
+        json.dumps(column)
+    return time.process_time() - start
+
+
+async def test_columns_cost_little_more_than_their_numbers(bench: Bench) -> None:
+    async with await bench.client(Role.VIEWER) as client:
+        await widen(bench.store)
+        client.event_hooks = {"response": []}
+        floors, costs = [], []
+        for _ in range(3):
+            floors.append(json_seconds())
+            start = time.process_time()
+            response = await client.get(f"{PREFIX}/runs/@last/columns")
+            costs.append(time.process_time() - start)
+            assert response.status_code == 200
+        print(f"{min(costs):.2f} s of CPU, floor {min(floors):.3f} s")
+        assert min(costs) < MOST_CPU * min(floors)
+
+
+async def deepen(store: StateStore) -> None:
+    """A run of 20,000 tasks that has ended."""
+    specs = [spec(f"t{number}", *([f"t{number - 1}"] if number % 100 else [])) for number in range(TASKS)]
+    version = make_version(CompiledWorkflow("deep", tuple(specs)), "/project", "deep.yaml")
+    await store.save_version(version, origin=None, now=NOW)
+    (run,) = await store.create_runs([NewRun(RunId("00000000000d"), "deep", version.id, {})], NOW)
+    await store.register(ANN, "identity", "scheduler", NOW)
+    (claimed,) = (await store.claim_runs(ANN, 10, NOW)).runs
+    rows = tuple(ended(each.name, None, 2 + place / 10, 4 + place / 10) for place, each in enumerate(specs))
+    row = replaced(claimed.run, status=RunStatus.SUCCESS, started_at=NOW, finished_at=at(5000))
+    await store.commit(ANN, [RunChanges(run.id, claimed.epoch, row, rows, release_ownership=True)], NOW)
+
+
+async def test_a_run_of_many_tasks_holds_nobody_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with await bench.client(Role.VIEWER) as client:
+        await deepen(bench.store)
+        client.event_hooks = {"response": []}
+        await client.get(f"{PREFIX}/runs/@last/why")  # imports are done
+        for path in ("summary", "graph", "columns", "why?task=t19999", "why"):
+            with holds_measured(monkeypatch) as holds:
+                async with client.stream("GET", f"{PREFIX}/runs/@last/{path}") as response:
+                    sent = b"".join([piece async for piece in response.aiter_raw()])
+            print(f"{path}: {len(sent):,} bytes, hold {holds.longest * 1000:.1f} ms")
+            assert response.status_code == 200
+            assert holds.longest < LONGEST_HOLD, path
 
 
 PAGES = (

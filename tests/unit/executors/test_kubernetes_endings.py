@@ -55,11 +55,11 @@ def run(work: Callable[[KubernetesShop], Awaitable[None]], folder: Path, **optio
         (EVICTED, "failed", "lost", 137, f"Kubernetes: its node evicted its pod ({LOW})"),
         (
             disrupted("PreemptionByScheduler", "preempted by high"), "failed", "lost", 137,
-            "Kubernetes: Kubernetes preempted its pod for a more important one (preempted by high)",
+            "Kubernetes: its pod was preempted for a more important one (preempted by high)",
         ),
         (
             disrupted("DeletionByTaintManager", "taint"), "failed", "lost", 137,
-            "Kubernetes: Kubernetes removed its pod from a node that is lost or must not be used (taint)",
+            "Kubernetes: its pod was removed from a node that is lost or must not be used (taint)",
         ),
         (
             disrupted("DeletionByPodGC", "PodGC: node no longer exists"), "failed", "lost", 137,

@@ -23,6 +23,8 @@ export interface Read<T> {
 export interface LiveOptions {
   /** Read again when a run changed: always, or if the function says so. */
   live?: boolean | ((change: Change) => boolean);
+  /** Seconds between two reads for changes, at least; default 1. It grows while changes keep coming. */
+  pause?: number;
   /** Read again every so many seconds while the page is visible. */
   every?: number;
   /** Show the data of the previous key until those of the new one are there: for filters. */
@@ -48,7 +50,8 @@ export function useLoad<T>(key: string | null, load: (from: Source, signal: Abor
   return read;
 }
 
-const LEAST_PAUSE_MS = 1000;
+const LEAST_PAUSE = 1;
+const MOST_PAUSE = 4;
 
 class Loader<T> implements Read<T> {
   readonly data: Signal<T | undefined>;
@@ -63,6 +66,8 @@ class Loader<T> implements Read<T> {
   #tries = 0;
   #isStale = false;
   #last = 0;
+  /** Seconds between two reads for changes. They grow while changes keep coming, so that a long run costs the server little. */
+  #pause = 0;
 
   constructor(data: T | undefined) {
     this.data = signal(data);
@@ -88,6 +93,7 @@ class Loader<T> implements Read<T> {
     this.#turn?.abort();
     const turn = new AbortController();
     this.#turn = turn;
+    if (this.#isStale) this.#pause = Math.min(MOST_PAUSE, this.#pause * 2);
     this.#isStale = false;
     this.#last = Date.now();
     this.isLoading.value = true;
@@ -125,6 +131,7 @@ class Loader<T> implements Read<T> {
     const { live } = this.options;
     if (!live || (typeof live === "function" && !live(change))) return;
     this.#isStale = true;
+    if (isEnd(change)) this.#pause = 0;
     if (!this.isLoading.peek()) this.#soon();
   }
 
@@ -137,7 +144,11 @@ class Loader<T> implements Read<T> {
   }
 
   #soon(): void {
-    if (!document.hidden) this.#later(Math.max(0, this.#last + LEAST_PAUSE_MS - Date.now()));
+    if (document.hidden) return;
+    const since = (Date.now() - this.#last) / 1000;
+    const least = this.options.pause ?? LEAST_PAUSE;
+    if (this.#pause < least || since > 2 * this.#pause) this.#pause = least;
+    this.#later(Math.max(0, this.#pause - since) * 1000);
   }
 
   #later(milliseconds: number): void {
@@ -145,6 +156,11 @@ class Loader<T> implements Read<T> {
     if (document.hidden) this.#isStale = true;
     else this.#timer = setTimeout(this.reload, milliseconds);
   }
+}
+
+/** The last change of a run shows soon. */
+function isEnd(change: Change): boolean {
+  return change.kind === "run" && change.event.run.finished_at !== null;
 }
 
 function listen(target: EventTarget, event: string, listener: () => void): () => void {

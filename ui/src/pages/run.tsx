@@ -19,6 +19,7 @@ import { currentQuery, go, path, setQuery } from "../router.ts";
 import { RunActions } from "../run/actions.tsx";
 import { GraphView } from "../run/graph.tsx";
 import { RunHead } from "../run/head.tsx";
+import { withCounts } from "../run/live.ts";
 import { failedPlaces, pathNames, placeOfSelection, type RunTasks, runTasks, select, selection, selectionAt } from "../run/model.ts";
 import { Mosaic } from "../run/mosaic.tsx";
 import { LogSearch } from "../run/search.tsx";
@@ -33,7 +34,7 @@ const TABS = VIEWS.map(([key, label], place) => ({ key, label: <>{label} <kbd cl
 export default function RunPage({ params }: PageProps): JSX.Element {
   const id = params["id"] ?? "";
   const isOurs = (change: Change): boolean => change.kind === "reset" || change.event.run.id.startsWith(id);
-  const summary = useRead("/runs/{run}/summary", { run: id }, { live: isOurs, seconds: 30 });
+  const summary: Read<RunSummary> = useRead("/runs/{run}/summary", { run: id }, { live: (change) => isOurs(change) && !isShown(summary, change), seconds: 30 });
   const tasks = useTasks(id, isOurs);
   const wasGraph = useRef(false);
   wasGraph.current ||= currentTab(TABS) === "graph";
@@ -60,6 +61,17 @@ export default function RunPage({ params }: PageProps): JSX.Element {
       {(found) => <Contents summary={found} tasks={tasks} graph={graph} isOurs={isOurs} />}
     </Page>
   );
+}
+
+/** Shows other counts at once; false if the summary has to be read again. */
+function isShown(read: Read<RunSummary>, change: Change): boolean {
+  const found = read.data.peek();
+  if (!found || change.kind !== "run" || read.problem.peek()) return false;
+  const next = withCounts(found, change.event, (Date.now() - (read.asOf.peek() ?? Date.now())) / 1000);
+  if (!next) return false;
+  read.data.value = next;
+  read.asOf.value = Date.now();
+  return true;
 }
 
 /** All tasks of the run; after the first time only what changed is read. */

@@ -119,7 +119,7 @@ const SEEN: ReadonlySet<ReasonCode> = new Set(["running", "success", "failed", "
 
 /** What a run that has not ended waits for; approvals can be given here. */
 function Waits({ run, isOurs }: { run: string; isOurs: IsOurs }): JSX.Element | null {
-  const read = useRead("/runs/{run}/why", { run }, { live: isOurs });
+  const read = useRead("/runs/{run}/why", { run }, { live: isOurs, pause: 3 });
   const items = (read.data.value?.items ?? []).filter((item) => !SEEN.has(item.code));
   if (items.length === 0) return null;
   return (

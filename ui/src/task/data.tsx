@@ -12,6 +12,7 @@ import { Loaded, Section } from "../parts/page.tsx";
 import { bytes, count, grouped, lookOf } from "../words.ts";
 import { inputsOf, type FoundTask, type TaskId, taskHref } from "./model.ts";
 import { inputsOfSpec } from "./definition.ts";
+import { Stored } from "./stored.tsx";
 import { Leaf, Tree } from "./tree.tsx";
 
 const FIRST = 50;
@@ -74,11 +75,12 @@ function sizeWords(preview: OutputPreview): string {
 
 export function Preview({ preview, more }: { preview: OutputPreview; more?: (() => void) | undefined }): JSX.Element {
   const items = preview.items ?? [];
-  const cut = preview.is_complete ? null : preview.kind === "table" || preview.kind === "numbers" || preview.items ? <Partial shown={items.length} of={preview.length} what={preview.kind === "table" ? "rows" : "items"} more={more} /> : <p class="partial">Only the beginning is shown.</p>;
+  const cut = preview.is_complete || preview.stored ? null : preview.kind === "table" || preview.kind === "numbers" || preview.items ? <Partial shown={items.length} of={preview.length} what={preview.kind === "table" ? "rows" : "items"} more={more} /> : <p class="partial">Only the beginning is shown.</p>;
   return <>{contents(preview, items)}{cut}</>;
 }
 
 function contents(preview: OutputPreview, items: readonly unknown[]): JSX.Element {
+  if (preview.stored) return <Stored stored={preview.stored} preview={preview.preview ?? null} />;
   if (preview.kind === "table" && preview.columns) return <Records columns={preview.columns} rows={items} />;
   if (preview.kind === "numbers") return <Numbers values={items.filter((each): each is number => typeof each === "number")} />;
   if (preview.kind === "text") return <div class="text-preview"><CopyButton text={preview.text ?? ""} label="Copy the text" /><pre tabIndex={0} aria-label="Text">{preview.text}</pre></div>;

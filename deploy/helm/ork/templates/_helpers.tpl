@@ -1,5 +1,5 @@
 {{- define "ork.name" -}}
-{{- if contains "ork" .Release.Name }}{{ .Release.Name }}{{ else }}{{ printf "%s-ork" .Release.Name }}{{ end | trunc 40 | trimSuffix "-" }}
+{{- ternary .Release.Name (printf "%s-ork" .Release.Name) (contains "ork" .Release.Name) | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "ork.labels" -}}
@@ -203,7 +203,6 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- end }}
 
 {{- define "ork.apiProbes" -}}
-{{- $host := dict "name" "Host" "value" "localhost" }}
 ports:
   - {name: http, containerPort: {{ .Values.api.port }}}
 startupProbe:

@@ -5,5 +5,7 @@ In: a browser that wants to sign in. Out: a token row for the person, with a rol
 `people` turns that into a person with a role. Nothing is kept in memory that another server on the store would need.
 """
 
+from __future__ import annotations
+
 PACKAGES = ("authlib", "joserfc")
 """What the extra `oidc` installs."""

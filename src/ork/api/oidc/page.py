@@ -28,7 +28,7 @@ _BODY = """<body>
 <main class="alone"><section class="sign-in">
 <h1>{title}</h1>
 <p>{detail}</p>
-{hint}<p><a class="button primary" href="{again}">Try again</a> <a class="button" href="{home}">Sign in with a token</a></p>
+{hint}<div class="row"><a class="button primary" href="{again}">{verb}</a> <a class="button" href="{home}">Sign in with a token</a></div>
 </section></main>
 </body>
 </html>
@@ -38,10 +38,11 @@ _BODY = """<body>
 def failure_page(failure: SignInFailure, build: str | None) -> Response:
     """`build` names the files of the web UI; None without them."""
     title = escape(failure.title)
-    again = f"{PATH}start" + ("?account=other" if failure.status == 403 else "")
+    is_known = failure.status == 403  # the provider knows somebody who may not sign in
+    again, verb = (f"{PATH}start?account=other", "Use another account") if is_known else (f"{PATH}start", "Try again")
     hint = f'<p class="dim">{_marked(failure.hint)}</p>\n' if failure.hint else ""
     head = _HEAD.format(title=title, assets=_ASSETS.format(build=escape(build)) if build else "")
-    body = _BODY.format(title=title, detail=_marked(failure.detail), hint=hint, again=again, home=HOME)
+    body = _BODY.format(title=title, detail=_marked(failure.detail), hint=hint, again=again, verb=verb, home=HOME)
     headers = {"Retry-After": "5"} if failure.status in (429, 503) else {}
     return Response(head + body, failure.status, headers, "text/html; charset=utf-8")
 

@@ -52,7 +52,7 @@ from ork.status.facts import with_facts
 from ork.status.ids import parse_target, resolve_run
 from ork.status.refusals import check_retry, command_refused
 from ork.status.run_search import Count, RunSearch, Sort, count_runs, progress_of, search_runs
-from ork.status.run_view import open_view, version_of
+from ork.status.run_view import MANY_TASKS, open_view, version_of
 from ork.status.secret_masking import hidden_params, mask_params, mask_secrets_of
 from ork.status.shapes import attempt_json, listed_run_json, run_json, task_row
 from ork.status.summary import run_summary
@@ -271,7 +271,9 @@ async def get_summary(request: Request, run: RunText) -> Response:
     summary = await run_summary(api.store, found, api.now())
     if summary is None:
         raise unknown_run(run)
-    return json_response(summary, headers=headers)
+    if len(summary["tasks"]) < MANY_TASKS:
+        return json_response(summary, headers=headers)
+    return await asyncio.to_thread(json_response, summary, headers=headers)
 
 
 @routes.add("GET", "/runs/{run}/columns", Role.VIEWER, response_model=page_models.RunColumns)

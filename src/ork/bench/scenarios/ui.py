@@ -26,8 +26,9 @@ from ork.bench.pages.large_runs import LOG_TASK, add_deep_run, add_history, add_
 from ork.bench.pages.server import PageServer
 from ork.bench.processes import ORK, environment, run
 from ork.bench.scale import Scale
-from ork.bench.services import cpu_seconds
+from ork.bench.services import SETTLE_SECONDS, cpu_seconds
 from ork.errors import UsageError
+from ork.model.installation import ALL_SCHEDULERS, Mode
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -199,10 +200,11 @@ def ping(server: PageServer, seconds: list[float], is_over: threading.Event) -> 
 def hidden(browser: Browser, server: PageServer) -> dict[str, Any]:
     """What a page asks, and how many connections it keeps, while nobody sees it."""
     page = open_page(browser, server)
+    page.wait_for_timeout(SETTLE_SECONDS * 1000)  # what it shows first has been read
     hide(page)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    time.sleep(HIDDEN_SECONDS)
+    page.wait_for_timeout(HIDDEN_SECONDS * 1000)
     connections = server.connections()
     page.context.close()
     targets = (
@@ -240,10 +242,13 @@ def five_pages(browser: Browser, scale: Scale, ground: Ground) -> dict[str, Any]
 
 def run_seconds(server: PageServer, pages: list[Page]) -> float:
     """CPU seconds of the server from the start of a run, which these pages show, to its end."""
-    before = cpu_seconds(server.pid)
+    server.call("PUT", f"/controls/{ALL_SCHEDULERS}", {"mode": Mode.PAUSED.value})
     id = server.post("/workflows/live/runs")["id"]
     for page in pages:
         page.goto(f"{server.url}/ui/runs/{id}")
+        page.locator(".run-head").wait_for()
+    before = cpu_seconds(server.pid)
+    server.call("DELETE", f"/controls/{ALL_SCHEDULERS}")
     while server.get(f"/runs/{id}/tasks?limit=1")["run"]["status"] in ("pending", "running"):
-        time.sleep(0.2)
+        time.sleep(0.5)
     return cpu_seconds(server.pid) - before

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.arguments import workflow_argument
-from ork.cli.definitions import default_file, definition_error, print_problems, read_definitions
+from ork.cli.definitions import definition_error, print_problems, read_definitions, workflow_files
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import (
     current_user,
@@ -42,7 +42,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
-    files = files or (default_file(),)
+    files = workflow_files(files)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]

@@ -33,13 +33,17 @@ def import_command() -> None:
 
 def _output(command: F) -> F:
     command = json_option(command)
-    return click.option("-o", "--output", required=True, metavar="DIR", help="The new folder; it must be empty.")(command)
+    return click.option("-o", "--output", required=True, metavar="DIR", help="The new folder; it must be empty.")(
+        command
+    )
 
 
 @import_command.command("crontab")
 @click.argument("file", required=False)
 @click.option("--timezone", metavar="ZONE", help="The zone of the times (default: CRON_TZ, else that of this machine).")
-@click.option("--system/--user", "has_user", default=None, help="The file has (no) column with the user, as /etc/crontab.")
+@click.option(
+    "--system/--user", "has_user", default=None, help="The file has (no) column with the user, as /etc/crontab."
+)
 @click.option("--retries", type=click.IntRange(0, 1000), default=0, help="Retry failed commands so often.")
 @_output
 def crontab_command(
@@ -137,7 +141,9 @@ def _own_crontab() -> str:
     except FileNotFoundError as error:
         raise UsageError("there is no program `crontab` here", hint="name a file: ork import crontab FILE") from error
     if listed.returncode:
-        raise NotFoundError(f"crontab -l: {listed.stderr.strip() or 'failed'}", hint="name a file: ork import crontab FILE")
+        raise NotFoundError(
+            f"crontab -l: {listed.stderr.strip() or 'failed'}", hint="name a file: ork import crontab FILE"
+        )
     return listed.stdout
 
 

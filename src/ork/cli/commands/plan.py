@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.definitions import default_file, definition_error, print_problems, read_definitions
+from ork.cli.definitions import definition_error, print_problems, read_definitions, workflow_files
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import json_option, now, print_json, run_short, settings_of, store_options
 
@@ -32,7 +32,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
-    files = files or (default_file(),)
+    files = workflow_files(files)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]

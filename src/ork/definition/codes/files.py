@@ -170,11 +170,12 @@ CODES = by_code(
     ),
     CodeExplanation(
         "ORK613",
-        "cannot run on Cloud Run",
-        "The worker config, or `default_where` in ork.yaml, puts the task on Cloud Run. There it needs a project and a region\n"
-        "(`gcp` in ork.yaml), an image with its code (that of its code location, or `image` in the worker config), a size that\n"
-        "Cloud Run offers, and secrets that are kept in Secret Manager. Images with `input.to_file` or `output.from_file` need an object\n"
-        "store in Google Cloud Storage (`objects: gs://…`), the only one that Cloud Run can mount.",
+        "cannot run on Cloud Run or Kubernetes",
+        "The worker config, or `default_where` in ork.yaml, puts the task on a platform. There it needs an image with its code (that of\n"
+        "its code location, or `image` in the worker config). Cloud Run needs a project and a region (`gcp` in ork.yaml), a size that it\n"
+        "offers, and secrets that are kept in Secret Manager. Images with `input.to_file` or `output.from_file` need an object store in\n"
+        "Google Cloud Storage there (`objects: gs://…`), the only one that Cloud Run can mount. Kubernetes needs an object store that\n"
+        "pods can reach, a bucket or a server, and secrets that are kept in Secrets (`from: kubernetes`).",
         "# workers.yaml\ndefault: {where: cloudrun, memory: 2Gi}",
         "# workers.yaml\ndefault: {where: cloudrun, memory: 2Gi, image: europe-docker.pkg.dev/acme/etl/etl:7}\n"
         "# ork.yaml\ngcp: {project: acme, region: europe-west1}",

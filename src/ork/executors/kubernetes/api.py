@@ -143,8 +143,11 @@ class ClusterApi:
         """What a container has written; with `follow`, until it ends. EngineError if it cannot be read."""
         self.calls += 1
         async with _translated():
-            async for line in self._client.log(pod, container=container, follow=follow):
-                yield line
+            try:
+                async for line in self._client.log(pod, container=container, follow=follow):
+                    yield line
+            except RuntimeError as error:  # lightkube cannot read the answer of a stream that is refused
+                raise EngineError(f"Kubernetes: the log of {pod} cannot be followed now") from error
 
     async def log_tail(self, pod: str, container: str, lines: int) -> list[str]:
         """The last lines that a container has written; none if they cannot be read."""

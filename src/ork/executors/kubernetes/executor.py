@@ -35,7 +35,7 @@ from ork.executors.kubernetes.pods import PodSeen, PodState
 from ork.executors.kubernetes.settling import settle
 from ork.executors.kubernetes.units import Member, Unit, has_begun, is_overdue, may_wait
 from ork.executors.kubernetes.waiting import Waiting
-from ork.model.ids import AttemptKey
+from ork.model.ids import AttemptKey, RunId
 from ork.model.kubernetes import KUBERNETES
 from ork.model.task import Attempt
 from ork.model.workflow import Container, TaskSpec
@@ -50,6 +50,7 @@ _HOUSEKEEPING_SECONDS = 5.0
 _IDLE_SECONDS = 60.0  # after which the watch ends, if there is nothing to watch
 _AT_ONCE_SECONDS = 1  # of grace: with 0 the API server would forget a pod that may still run
 _COPY_AGAIN_SECONDS = 2.0
+_MOST_FOLLOWED = 50  # logs at the same time: each has a connection. Those of others are copied when they have ended
 
 
 class KubernetesExecutor(Executor):
@@ -84,10 +85,12 @@ class KubernetesExecutor(Executor):
         self._on_status: StatusCallback | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._keeper: asyncio.Task[None] | None = None
+        self._followers = asyncio.Semaphore(_MOST_FOLLOWED)
         self._pause, self._paused_until = 1.0, 0.0  # after the platform refused because of a quota
         self._swept_at = float("-inf")
         self._used_at = time.monotonic()
         self._released_groups: set[str] = set()
+        self._has_released = False
 
     def name_for(self, attempt: AttemptKey) -> str:
         place = self._api.connection
@@ -338,6 +341,7 @@ class KubernetesExecutor(Executor):
         for attempt in attempts:
             if attempt.external_name != self.name_for(attempt.key):
                 continue
+            self._has_released = True
             unit = self._units.get(_unit_key(attempt))
             if unit is None and attempt.group is None:
                 self._in_background(self._delete(self._launching.job_of(str(attempt.key))))
@@ -359,6 +363,15 @@ class KubernetesExecutor(Executor):
         else:
             self._released_groups.add(unit.key)
 
+    def forget_run(self, run: RunId) -> None:
+        """Another scheduler owns the run: its Jobs are left to that one."""
+        for unit in [each for each in self._units.values() if next(iter(each.members)).run == run]:
+            self._forget(unit)
+            for member in unit.members.values():
+                for task in (member.copying, member.settling):
+                    if task is not None:
+                        task.cancel()
+
     async def _delete(self, job: str | None) -> None:
         if job is not None:
             with contextlib.suppress(EngineError):
@@ -375,6 +388,8 @@ class KubernetesExecutor(Executor):
         if self._keeper is not None:
             self._keeper.cancel()
         await self._remove_released_groups()
+        if self._waits and self._has_released:  # a tick that was killed may have left something
+            await self.sweep()
         pending = [task for task in self._background if not task.done()]
         if pending:
             _, late = await asyncio.wait(pending, timeout=_LAST_START_SECONDS)
@@ -432,11 +447,13 @@ class KubernetesExecutor(Executor):
 
     async def _copy(self, member: Member, pod: str) -> None:
         documents, name = self._documents(member.attempt), str(member.attempt.key)
-        while True:
-            with contextlib.suppress(EngineError, ObjectsError):
-                await copy_log(self._api, pod, name, documents, self._objects, follow=True)
-                return
-            await asyncio.sleep(_COPY_AGAIN_SECONDS)
+        async with self._followers:
+            member.is_copying = True
+            while True:
+                with contextlib.suppress(EngineError, ObjectsError):
+                    await copy_log(self._api, pod, name, documents, self._objects, follow=True)
+                    return
+                await asyncio.sleep(_COPY_AGAIN_SECONDS)
 
     def _settle_later(self, unit: Unit, member: Member) -> None:
         """In the background: the object store may be away for a while."""
@@ -451,7 +468,7 @@ class KubernetesExecutor(Executor):
     async def _settle(self, unit: Unit, member: Member, documents: ContainerDocuments) -> None:
         with contextlib.suppress(EngineError, ObjectsError):
             if member.copying is not None:
-                await asyncio.wait([member.copying], timeout=_SETTLE_SECONDS)
+                await asyncio.wait([member.copying], timeout=_SETTLE_SECONDS if member.is_copying else 0)
                 member.copying.cancel()
             member.is_settled = await settle(unit, member, documents, self._api, self._objects)
         self._notify(member.attempt.key)
@@ -494,6 +511,11 @@ class KubernetesExecutor(Executor):
                 self._waiting.note(unit, member, alive)
             if unit.is_over and not alive:
                 self._settle_later(unit, member)
+
+    def sweep_soon(self) -> None:
+        """Remove what earlier schedulers left, when a scheduler begins."""
+        self._swept_at = time.monotonic()
+        self._in_background(self.sweep())
 
     async def sweep(self) -> None:
         """Remove the Jobs that earlier schedulers left."""

@@ -129,7 +129,8 @@ def _job(
     spec: Mapping[str, Any],
 ) -> dict[str, Any]:
     wanted = spec["container"]["kubernetes"]
-    template = merged(wanted["template"] or {}, {"metadata": {"labels": {**wanted["labels"], **labels}}, "spec": pod})
+    ours = {"metadata": {"labels": {**wanted["labels"], **labels}}, "spec": pod}
+    template = merged(_for_this_pod(wanted["template"] or {}, pod), ours)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -137,6 +138,16 @@ def _job(
         # A pod that is being deleted is not replaced by another one while it may run.
         "spec": {**rules, "podReplacementPolicy": "Failed", "template": template},
     }
+
+
+def _for_this_pod(template: dict[str, Any], pod: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's template without what it says about containers of ours that this pod does not have."""
+    missing = {BRING, BEGIN, UPLOAD} - {each["name"] for each in pod.get("initContainers", ())}
+    theirs = template.get("spec", {}).get("initContainers")
+    if not theirs:
+        return template
+    kept = [each for each in theirs if each.get("name") not in missing]
+    return {**template, "spec": {**template["spec"], "initContainers": kept}}
 
 
 # ── pods ─────────────────────────────────────────────────────────────────────────────────────────

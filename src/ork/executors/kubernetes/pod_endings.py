@@ -12,8 +12,8 @@ OOM_KILLED, DEADLINE = "OOMKilled", "DeadlineExceeded"
 _START_ERRORS = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 # Reasons of the condition DisruptionTarget, and of pods that the kubelet failed.
 _TAKEN_DOWN = {
-    "PreemptionByScheduler": "Kubernetes preempted its pod for a more important one",
-    "DeletionByTaintManager": "Kubernetes removed its pod from a node that is lost or must not be used",
+    "PreemptionByScheduler": "its pod was preempted for a more important one",
+    "DeletionByTaintManager": "its pod was removed from a node that is lost or must not be used",
     "DeletionByPodGC": "its node is gone, and its pod with it",
     "EvictionByEvictionAPI": "its pod was evicted",
     "TerminationByKubelet": "its node ended its pod",
@@ -106,7 +106,7 @@ def _taken_down(pod: PodSeen) -> str | None:
         if reason in _TAKEN_DOWN or reason.startswith("OutOf"):
             words = _TAKEN_DOWN.get(reason, "its node has too little left for its pod")
             return f"Kubernetes: {words}" + (f" ({pod.message})" if pod.message else "")
-    if pod.deleted_at is not None:
+    if pod.deleted_at is not None or (pod.is_gone and not pod.state.is_over):
         return "Kubernetes: its pod was deleted"
     return None
 

@@ -28,6 +28,7 @@ class Member:
         self.is_settled = False  # whatever its end leaves to write is written
         self.settling: asyncio.Task[None] | None = None
         self.copying: asyncio.Task[None] | None = None  # its log
+        self.is_copying = False  # it has its turn
         self.said: set[str] = set()
         self.waits_for: str | None = None
 

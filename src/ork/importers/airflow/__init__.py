@@ -21,7 +21,9 @@ from ork.importers.python.modules import Sources
 from ork.importers.sources import files_below
 
 _IS_DAG_FILE = re.compile(r"\bDAG\s*\(|@dag\b|\bdag\(")
-_DECORATOR = re.compile(r"(airflow\.)?(\w+\.)*(task|dag|task_group|setup|teardown)(\.\w+)*(\(|$)|\w+\.task\b|apply_defaults")
+_DECORATOR = re.compile(
+    r"(airflow\.)?(\w+\.)*(task|dag|task_group|setup|teardown)(\.\w+)*(\(|$)|\w+\.task\b|apply_defaults"
+)
 
 
 def import_airflow(path: str) -> ImportedProject:
@@ -55,11 +57,19 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
         try:
             evaluator.evaluate_module(module)
         except TooMuchError:
-            project.note(Level.TODO, "the file does more than an import follows; it was left out after that", Place(module.path, 1))
+            project.note(
+                Level.TODO,
+                "the file does more than an import follows; it was left out after that",
+                Place(module.path, 1),
+            )
         dags = [dag for dag in evaluator.dags if dag.tasks and (dag.dag_id, dag.place.file, dag.place.line) not in seen]
         seen |= {(dag.dag_id, dag.place.file, dag.place.line) for dag in dags}
         if not dags and evaluator.dags:
-            project.note(Level.TODO, "no task of its DAG is known before the file is run", Place(module.path, evaluator.dags[0].place.line))
+            project.note(
+                Level.TODO,
+                "no task of its DAG is known before the file is run",
+                Place(module.path, evaluator.dags[0].place.line),
+            )
         found += [(dag, evaluator) for dag in dags]
     return found
 

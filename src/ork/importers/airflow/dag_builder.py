@@ -7,7 +7,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from ork.importers.airflow.objects import Dag, Group, Operator, TaskOutput
+from ork.importers.airflow.objects import Dag, Group, Operator
 from ork.importers.airflow.schedules import DagSchedule, schedule_of
 from ork.importers.project import (
     ImportedProject,
@@ -21,7 +21,7 @@ from ork.importers.project import (
 )
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.extract import CopiedFiles, CopiedModule
-from ork.importers.python.values import Call, Function, Scope, Unknown, is_known
+from ork.importers.python.values import Call, Function, Scope, is_known
 
 HELPER = "airflow_values"
 MODULE = "from_airflow"
@@ -42,7 +42,13 @@ TRIGGER_RULES = {
     "all_done_setup_success": "all_done",
 }
 _EXACT_RULES = ("all_success", "all_done", "always", "dummy", "one_failed", "one_success", "all_done_min_one_success")
-_CALLBACKS = ("on_failure_callback", "on_retry_callback", "on_success_callback", "sla_miss_callback", "on_execute_callback")
+_CALLBACKS = (
+    "on_failure_callback",
+    "on_retry_callback",
+    "on_success_callback",
+    "sla_miss_callback",
+    "on_execute_callback",
+)
 
 
 class DagBuilder:
@@ -104,7 +110,11 @@ class DagBuilder:
     def _connect(self) -> None:
         """Adds the edges to the tasks. An edge of a group holds for its first or last tasks."""
         pairs = {(id(each), id(task)) for task in self.dag.tasks for each in task.upstream}
-        inner = [(left, right) for left, right in self.dag.edges if isinstance(left, Operator) and isinstance(right, Operator)]
+        inner = [
+            (left, right)
+            for left, right in self.dag.edges
+            if isinstance(left, Operator) and isinstance(right, Operator)
+        ]
         for left, right in inner:
             _link(left, right, pairs)
         for left, right in self.dag.edges:
@@ -130,7 +140,9 @@ class DagBuilder:
             workflow.keys["max_active_runs"] = active
         if self.dag.defaults.get("depends_on_past") is True:
             workflow.keys["max_active_runs"] = 1
-            workflow.note(Level.CHECK, "`depends_on_past` became `max_active_runs: 1`: a failed run does not stop the next one")
+            workflow.note(
+                Level.CHECK, "`depends_on_past` became `max_active_runs: 1`: a failed run does not stop the next one"
+            )
         if given.get("fail_stop") is True or given.get("fail_fast") is True:
             workflow.keys["fail_fast"] = True
         self._workflow_notes()
@@ -140,12 +152,22 @@ class DagBuilder:
         callbacks = [name for name in _CALLBACKS if given.get(name) is not None or defaults.get(name) is not None]
         if callbacks:
             self.workflow.note(Level.CHECK, f"{', '.join(callbacks)}: use `alerts` in the workflow and in ork.yaml")
-        if defaults.get("email_on_failure") or (defaults.get("email") and defaults.get("email_on_failure") is not False):
-            self.workflow.note(Level.CHECK, f"mails to {_shown(defaults.get('email'))}: use `alerts` in the workflow and in ork.yaml")
+        self._mails(defaults.get("email"), defaults.get("email_on_failure"))
         if given.get("dagrun_timeout") is not None:
             self.workflow.note(Level.CHECK, "`dagrun_timeout` is not kept: `timeout` limits tasks")
         if any(given.get(name) is not None for name in ("max_active_tasks", "concurrency")):
             self.workflow.note(Level.INFO, "the limit of tasks at once is not kept: use a `pool`")
+
+    def _mails(self, address: Any, on_failure: Any) -> None:
+        """`email` of `default_args`, which Airflow uses for failures unless that is switched off."""
+        if not address or on_failure is False:
+            return
+        to = address.replace(";", ",").split(",") if isinstance(address, str) else address
+        if isinstance(to, list | tuple) and all(isinstance(each, str) and "{{" not in each for each in to):
+            people = [each.strip() for each in to if each.strip()]
+            self.project.mail_alert(self.workflow, people, f"`email` {', '.join(people)}", self.dag.place)
+        else:
+            self.workflow.note(Level.CHECK, "mails about failures: use `alerts` in the workflow and in ork.yaml")
 
     # Params.
 
@@ -218,7 +240,9 @@ class DagBuilder:
         rule = operator.get("trigger_rule", "all_success")
         rule = rule.lower().rpartition(".")[2] if isinstance(rule, str) else rule
         if rule not in TRIGGER_RULES:
-            raise Untranslatable(f"its trigger rule `{rule if isinstance(rule, str) else '(computed)'}` has no counterpart")
+            raise Untranslatable(
+                f"its trigger rule `{rule if isinstance(rule, str) else '(computed)'}` has no counterpart"
+            )
         run_if = TRIGGER_RULES[rule]
         if run_if is not None:
             task.keys["run_if"] = run_if
@@ -367,7 +391,9 @@ def _gate(operator: Operator) -> str | None:
 
 def _add_condition(task: ImportedTask, condition: dict[str, Any]) -> None:
     existing = task.keys.get("when")
-    task.keys["when"] = condition if existing is None else [*(existing if isinstance(existing, list) else [existing]), condition]
+    task.keys["when"] = (
+        condition if existing is None else [*(existing if isinstance(existing, list) else [existing]), condition]
+    )
 
 
 def _param(value: Any) -> tuple[Any, str | None]:
@@ -408,8 +434,3 @@ def _pulled_in_sources(text: str) -> set[str]:
     for match in re.finditer(r"xcom_pull\(([^)]*)\)", text):
         found |= set(re.findall(r"['\"]([\w.-]+)['\"]", match[1]))
     return found
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value) if isinstance(value, str) else "people"
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from itertools import pairwise
 from typing import Any
 
 from ork.importers.airflow.objects import (
@@ -55,7 +56,13 @@ class AirflowEvaluator(Evaluator):
         return found
 
     def imported(self, dotted: str) -> Any:
-        known = {"datetime.timezone.utc": "UTC", "datetime.UTC": "UTC", "pendulum.UTC": "UTC", "pytz.utc": "UTC", "pytz.UTC": "UTC"}
+        known = {
+            "datetime.timezone.utc": "UTC",
+            "datetime.UTC": "UTC",
+            "pendulum.UTC": "UTC",
+            "pytz.utc": "UTC",
+            "pytz.UTC": "UTC",
+        }
         return known.get(dotted) or Imported(dotted)
 
     # Calls.
@@ -65,7 +72,7 @@ class AirflowEvaluator(Evaluator):
             case TaskFunction():
                 return self._call_task(target, args, keywords, node, scope)
             case DagFunction():
-                return self._call_dag(target, args, keywords, node, scope)
+                return self._call_dag(target)
             case GroupFunction():
                 return self._call_group(target, args, keywords)
             case Decorator():
@@ -119,7 +126,11 @@ class AirflowEvaluator(Evaluator):
         default = args[1] if len(args) > 1 else keywords.get("default_var", keywords.get("default"))
         if isinstance(default, str | int):
             return Later("{{ var.value.get(" + repr(args[0]) + f", {default!r}" + ") }}", default)
-        return "{{ var.value." + args[0] + " }}" if args[0].isidentifier() else "{{ var.value.get(" + repr(args[0]) + ") }}"
+        return (
+            "{{ var.value." + args[0] + " }}"
+            if args[0].isidentifier()
+            else "{{ var.value.get(" + repr(args[0]) + ") }}"
+        )
 
     def _listed(self, folder: str) -> list[str] | None:
         """The files of a folder of the sources, by the longest end of its path that exists."""
@@ -156,7 +167,9 @@ class AirflowEvaluator(Evaluator):
             group.parent.children.append(group)
         return group
 
-    def _call_class(self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def _call_class(
+        self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> Any:
         base = operator_base(target)
         if base is None:
             return Call(Imported(target.node.name), args, keywords, node, scope)
@@ -180,7 +193,7 @@ class AirflowEvaluator(Evaluator):
         for outer in self._outer(group):
             given = {**outer.defaults, **given}
         made = Operator(kind, dotted, name, given, self.sources.place(module, node), args=list(args))
-        self._enter(made, dag, group, scope)
+        self._enter(made, dag, group)
         for output in outputs_in(list(given.values())):
             made.upstream.append(output.task)
         return made
@@ -193,7 +206,7 @@ class AirflowEvaluator(Evaluator):
             group = group.parent
         return found
 
-    def _enter(self, task: Operator, dag: Dag | None, group: Group | None, scope: Scope) -> None:
+    def _enter(self, task: Operator, dag: Dag | None, group: Group | None) -> None:
         """Adds the task to its DAG and group, with a name that is unique there."""
         if group is not None:
             task.task_id = f"{group.prefix}{task.task_id}"
@@ -227,7 +240,7 @@ class AirflowEvaluator(Evaluator):
             return GroupFunction(function, keywords)
         return TaskFunction(function, decorator.name, keywords)
 
-    def _call_dag(self, target: DagFunction, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Dag:
+    def _call_dag(self, target: DagFunction) -> Dag:
         given = dict(zip(["dag_id"], target.args, strict=False)) | target.keywords
         given.setdefault("dag_id", target.function.name)
         dag = self._new_dag([], given, target.function.node, target.function.scope)
@@ -284,7 +297,7 @@ class AirflowEvaluator(Evaluator):
             mapped=mapped,
             is_mapped_by_item=by_item,
         )
-        self._enter(made, dag, group, scope)
+        self._enter(made, dag, group)
         for output in outputs_in([args, keywords, target.partial, mapped]):
             made.upstream.append(output.task)
         return TaskOutput(made)
@@ -313,14 +326,16 @@ class AirflowEvaluator(Evaluator):
                 return Bound(owner, name)
         return NOT_KNOWN
 
-    def _call_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def _call_method(
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> Any:
         owner, name = bound
         owner = owner.task if isinstance(owner, TaskOutput) else owner
         match owner, name:
-            case (Operator() | Group()), "set_upstream":
+            case ((Operator() | Group()), "set_upstream"):
                 self._edges(args[0], owner)
                 return None
-            case (Operator() | Group()), "set_downstream":
+            case ((Operator() | Group()), "set_downstream"):
                 self._edges(owner, args[0])
                 return None
             case Operator(), ("as_setup" | "as_teardown"):
@@ -349,7 +364,7 @@ class AirflowEvaluator(Evaluator):
                 return Decorator("task", tuple(args), tuple((keywords | {"dag": owner}).items()))
             case Dag(), _:
                 return None
-            case (Operator() | Group() | Partial() | TaskFunction()), _:
+            case ((Operator() | Group() | Partial() | TaskFunction()), _):
                 return Unknown(node, scope)
             case Class(), "partial":
                 return Partial(f"{operator_base(owner)}/{owner.node.name}", keywords, owner)
@@ -361,9 +376,7 @@ class AirflowEvaluator(Evaluator):
         return NOT_KNOWN
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        if isinstance(owner, Dag):
-            owner.keywords[name] = value
-        elif isinstance(owner, Operator):
+        if isinstance(owner, Dag | Operator):
             owner.keywords[name] = value
 
     # Edges.
@@ -392,7 +405,7 @@ class AirflowEvaluator(Evaluator):
             self._edges(args[0], args[1])
             return
         steps = [each for each in args if not isinstance(each, Label)]
-        for left, right in zip(steps, steps[1:], strict=False):
+        for left, right in pairwise(steps):
             if name == "chain" and isinstance(left, list | tuple) and isinstance(right, list | tuple):
                 for one, other in zip(left, right, strict=False):
                     self._edges(one, other)
@@ -401,8 +414,10 @@ class AirflowEvaluator(Evaluator):
 
     # Blocks.
 
-    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:
-        stack: list[Any] | None = self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
+    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:  # noqa: ARG002
+        stack: list[Any] | None = (
+            self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
+        )
         if stack is not None:
             stack.append(value) if is_enter else stack.pop()
         return value
@@ -425,7 +440,11 @@ class AirflowEvaluator(Evaluator):
 
 def is_decorator(dotted: str) -> bool:
     parts = dotted.split(".")
-    return parts[0] == "airflow" and any(each in _DECORATORS for each in parts[-2:]) and not dotted.endswith((".models", ".sdk"))
+    return (
+        parts[0] == "airflow"
+        and any(each in _DECORATORS for each in parts[-2:])
+        and not dotted.endswith((".models", ".sdk"))
+    )
 
 
 def decorator_name(dotted: str) -> str:
@@ -464,4 +483,3 @@ def _nodes(value: Any) -> list[Any]:
 def template_of(output: TaskOutput) -> str:
     steps = "".join(f"[{step!r}]" for step in output.path)
     return "{{ ti.xcom_pull(task_ids=" + repr(output.task.task_id) + ")" + steps + " }}"
-

@@ -36,7 +36,7 @@ class AirflowNotFoundException(AirflowException):
     pass
 
 
-class AirflowSensorTimeout(AirflowException):  # noqa: N818
+class AirflowSensorTimeout(AirflowException):
     pass
 
 
@@ -74,7 +74,7 @@ class Connection:
         self.password = unquote(parts.password) if parts.password else None
         self.port = parts.port
         self.schema = unquote(parts.path.lstrip("/"))
-        self.extra = query.pop("__extra__", None) or json.dumps(query)
+        self.extra = query.pop("__extra__", "") or json.dumps(query)
         self.extra_dejson = json.loads(self.extra)
 
     def get_uri(self) -> str:
@@ -233,13 +233,20 @@ class HttpHook:
         self.method = method
         self.http_conn_id = http_conn_id
 
-    def run(self, endpoint: str = "", data: Any = None, headers: Any = None, extra_options: Any = None, **given: Any) -> Any:
+    def run(
+        self, endpoint: str = "", data: Any = None, headers: Any = None, extra_options: Any = None, **given: Any
+    ) -> Any:
         import requests
 
         base = connection_url(self.http_conn_id).rstrip("/")
         key = "params" if self.method == "GET" else "data"
         response = requests.request(
-            self.method, f"{base}/{endpoint.lstrip('/')}", headers=headers, **{key: data}, **(extra_options or {}), **given
+            self.method,
+            f"{base}/{endpoint.lstrip('/')}",
+            headers=headers,
+            **{key: data},
+            **(extra_options or {}),
+            **given,
         )
         response.raise_for_status()
         return response
@@ -262,7 +269,9 @@ class GCSHook:
     def exists(self, bucket_name: str, object_name: str, **_: Any) -> Any:
         return self.get_conn().bucket(bucket_name).blob(object_name).exists()
 
-    def upload(self, bucket_name: str, object_name: str, filename: str | None = None, data: Any = None, **_: Any) -> None:
+    def upload(
+        self, bucket_name: str, object_name: str, filename: str | None = None, data: Any = None, **_: Any
+    ) -> None:
         blob = self.get_conn().bucket(bucket_name).blob(object_name)
         blob.upload_from_filename(filename) if filename else blob.upload_from_string(data)
 
@@ -388,8 +397,13 @@ def previous_time(cron: str, before: datetime) -> datetime:
 
 
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-_NAMES = {name: number for number, name in enumerate("sun mon tue wed thu fri sat".split())}
-_NAMES |= {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_NAMES = {name: number for number, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
+_NAMES |= {
+    name: number
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
 
 
 def _numbers(field: str, low: int, high: int) -> set[int]:
@@ -398,7 +412,11 @@ def _numbers(field: str, low: int, high: int) -> set[int]:
         span, _, step = part.partition("/")
         first, _, last = span.partition("-")
         begin = low if first in ("*", "?") else _NAMES.get(first[:3]) if not first.isdigit() else int(first)
-        end = high if first in ("*", "?") or (step and not last) else _NAMES.get(last[:3], int(last or begin or 0) if last.isdigit() or not last else 0)
+        end = (
+            high
+            if first in ("*", "?") or (step and not last)
+            else _NAMES.get(last[:3], int(last or begin or 0) if last.isdigit() or not last else 0)
+        )
         found |= set(range(begin or 0, (end or 0) + 1, int(step or 1)))
     return found
 
@@ -429,15 +447,15 @@ class timezone:  # noqa: N801 - its name in Airflow
     utc = UTC
 
     @staticmethod
-    def utcnow() -> datetime:
+    def utcnow() -> Any:
         return datetime.now(UTC)
 
     @staticmethod
-    def datetime(*args: Any, **given: Any) -> datetime:
-        return datetime(*args, **given, tzinfo=UTC)
+    def datetime(*args: Any, **given: Any) -> Any:
+        return datetime(*args, **{"tzinfo": UTC, **given})
 
     @staticmethod
-    def parse(text: str) -> datetime:
+    def parse(text: str) -> Any:
         return datetime.fromisoformat(text)
 
 
@@ -684,7 +702,11 @@ def run_sql(conn_id: str, sql: Any, parameters: Any = None, schema: str | None =
     rows: list[list[Any]] = []
     with engine.begin() as connection:
         for statement in [sql] if isinstance(sql, str) else sql:
-            result = connection.exec_driver_sql(statement, parameters) if parameters else connection.exec_driver_sql(statement)
+            result = (
+                connection.exec_driver_sql(statement, parameters)
+                if parameters
+                else connection.exec_driver_sql(statement)
+            )
             rows = [[_plain(cell) for cell in row] for row in result] if result.returns_rows else []
     return rows
 
@@ -696,7 +718,7 @@ def _plain(value: Any) -> Any:
 # Sensors: each is called again and again without a process in between, until it returns something.
 
 
-def wait_for(function: str, args: list[Any], every: float) -> Any:
+def wait_for(function: str, args: dict[str, Any], every: float) -> Any:
     """Hands the wait over to Ork: `function` of this project is polled every few seconds."""
     import ork
 

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
@@ -139,7 +140,7 @@ def bash(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
         _bash_in_python(operator, task, builder)
         return
     else:
-        command = _from_file(command, operator, builder)
+        command = _from_file(command, builder)
         parts = _pieces(command, operator, builder)
         needs_python = any(isinstance(part, Piece) and part.python is not None and part.tasks for part in parts)
         if needs_python or _is_output_used(operator, builder):
@@ -171,17 +172,17 @@ def _is_output_used(operator: Operator, builder: DagBuilder) -> bool:
     )
 
 
-def _from_file(command: str, operator: Operator, builder: DagBuilder) -> str:
+def _from_file(command: str, builder: DagBuilder) -> str:
     """The content of a script file: Airflow reads a command that ends with `.sh` as the name of a template."""
     if not command.endswith(_SCRIPT_SUFFIXES) or " " in command.strip():
         return command
-    text = builder_file(command, operator, builder)
+    text = builder_file(command, builder)
     if text is None:
         raise Untranslatable(f"its script `{command}` was not found")
     return text
 
 
-def builder_file(name: str, operator: Operator, builder: DagBuilder) -> str | None:
+def builder_file(name: str, builder: DagBuilder) -> str | None:
     """The text of a file that a template names, from the DAG's folder or its `template_searchpath`."""
     from ork.importers.sources import read_text
 
@@ -214,7 +215,9 @@ def shell_script(parts: list[str | Piece], operator: Operator, builder: DagBuild
             default = part.variable[1]
             expansion = "${" + part.variable[0] + (f":-{default}" if default else "") + "}"
         else:
-            value: Any = {"secret": part.secret} if part.secret else {"ref": part.ref or _helper_ref(part, operator, builder)}
+            value: Any = (
+                {"secret": part.secret} if part.secret else {"ref": part.ref or _helper_ref(part, operator, builder)}
+            )
             expansion = "${" + variable_for(part.name, value, env) + "}"
         script = with_expansion(script, expansion)
     return script, env
@@ -234,7 +237,7 @@ def _bash_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder)
 
     arguments = Arguments(operator, builder)
     command = operator.keywords.get("bash_command")
-    command = _from_file(command, operator, builder) if isinstance(command, str) else command
+    command = _from_file(command, builder) if isinstance(command, str) else command
     codes = [arguments.code(command)]
     if operator.keywords.get("env"):
         codes.append(f"env={arguments.code(operator.keywords['env'])}")
@@ -252,7 +255,9 @@ def _mapped_bash(operator: Operator, task: ImportedTask, builder: DagBuilder) ->
     if "bash_command" in inputs:
         task.keys["command"] = ["bash", "-c", inputs["bash_command"]]
         return
-    script, env = shell_script(_pieces(str(operator.keywords.get("bash_command", "")), operator, builder), operator, builder)
+    script, env = shell_script(
+        _pieces(str(operator.keywords.get("bash_command", "")), operator, builder), operator, builder
+    )
     names = {key for each in (operator.mapped or {}).get("env", []) if isinstance(each, dict) for key in each}
     task.keys["command"] = ["bash", "-c", literal(script)]
     task.keys["env"] = {**env, **{name: {"ref": f"item.{name}"} for name in sorted(names)}}
@@ -276,7 +281,11 @@ def docker(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     if env:
         task.keys["env"] = env
     _entrypoint(operator, task)
-    unkept = [name for name in ("mounts", "volumes", "network_mode", "user", "privileged", "devices", "extra_hosts") if operator.get(name)]
+    unkept = [
+        name
+        for name in ("mounts", "volumes", "network_mode", "user", "privileged", "devices", "extra_hosts")
+        if operator.get(name)
+    ]
     if unkept:
         task.note(Level.CHECK, f"{', '.join(unkept)}: set them in workers.yaml, which decides what containers may use")
     if operator.mapped is not None:
@@ -291,7 +300,10 @@ def docker(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
 def _entrypoint(operator: Operator, task: ImportedTask) -> None:
     entrypoint = operator.keywords.get("entrypoint")
     if entrypoint:
-        task.note(Level.CHECK, "its `entrypoint` was put before the command; the image's own entrypoint, if any, goes before both")
+        task.note(
+            Level.CHECK,
+            "its `entrypoint` was put before the command; the image's own entrypoint, if any, goes before both",
+        )
         words = shlex.split(entrypoint) if isinstance(entrypoint, str) else list(entrypoint)
         task.keys["command"] = [*words, *task.keys.get("command", [])]
 
@@ -308,10 +320,8 @@ def _words(command: Any, operator: Operator, builder: DagBuilder) -> list[Any]:
     if isinstance(command, str) and command.strip().startswith("[") and "{{" not in command:
         import ast
 
-        try:
+        with suppress(ValueError, SyntaxError):
             command = ast.literal_eval(command)
-        except (ValueError, SyntaxError):
-            pass
     if isinstance(command, str):
         command = split_words(command)
     if not isinstance(command, list | tuple):
@@ -345,14 +355,33 @@ def kubernetes_pod(operator: Operator, task: ImportedTask, builder: DagBuilder) 
     if words:
         task.keys["command"] = words
     if operator.keywords.get("cmds"):
-        task.note(Level.CHECK, "`cmds` replaced the image's entrypoint; here the image's entrypoint, if any, goes before the command")
+        task.note(
+            Level.CHECK,
+            "`cmds` replaced the image's entrypoint; here the image's entrypoint, if any, goes before the command",
+        )
     env = environment_of(operator.keywords.get("env_vars"), operator, builder)
     if env:
         task.keys["env"] = env
     resources = _resources(operator.keywords.get("container_resources"))
     if resources:
         task.keys["resources"] = resources
-    unkept = [name for name in ("volumes", "volume_mounts", "secrets", "env_from", "service_account_name", "init_containers", "pod_template_file", "full_pod_spec", "affinity", "tolerations", "node_selector") if operator.get(name)]
+    unkept = [
+        name
+        for name in (
+            "volumes",
+            "volume_mounts",
+            "secrets",
+            "env_from",
+            "service_account_name",
+            "init_containers",
+            "pod_template_file",
+            "full_pod_spec",
+            "affinity",
+            "tolerations",
+            "node_selector",
+        )
+        if operator.get(name)
+    ]
     if unkept:
         task.note(Level.CHECK, f"{', '.join(unkept)}: not kept; workers.yaml decides what containers may use")
     if operator.get("do_xcom_push") is True:
@@ -381,7 +410,9 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     conn = given.get("http_conn_id", "http_default")
     if not isinstance(conn, str) or "{{" in conn:
         raise Untranslatable("its connection is known only when the file is run")
-    if any(given.get(name) is not None for name in ("response_filter", "response_check")) or not _is_plain_request(given):
+    if any(given.get(name) is not None for name in ("response_filter", "response_check")) or not _is_plain_request(
+        given
+    ):
         _http_in_python(operator, task, builder, conn)
         return
     secret = builder.connection_secret(conn)
@@ -389,7 +420,10 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     name = identifier(conn)
     builder.project.executors[name] = {"class": "http", "config": {"base_url": {"secret": secret}}}
     method = given.get("method", "POST")
-    config: dict[str, Any] = {"url": _path(given.get("endpoint"), operator, builder), "method": word(method, operator, builder)}
+    config: dict[str, Any] = {
+        "url": _path(given.get("endpoint"), operator, builder),
+        "method": word(method, operator, builder),
+    }
     data = given.get("data")
     headers = given.get("headers")
     if isinstance(headers, dict) and headers:
@@ -406,7 +440,11 @@ def http(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
 
 def _is_plain_request(given: dict[str, Any]) -> bool:
     data, headers = given.get("data"), given.get("headers")
-    is_simple = data is None or isinstance(data, str) or (isinstance(data, dict) and all(isinstance(each, str | int) for each in data.values()))
+    is_simple = (
+        data is None
+        or isinstance(data, str)
+        or (isinstance(data, dict) and all(isinstance(each, str | int) for each in data.values()))
+    )
     return is_simple and (headers is None or isinstance(headers, dict))
 
 
@@ -448,7 +486,15 @@ def dbt(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     given = operator.keywords
     words: list[Any] = ["dbt", "docs" if verb == "docsgenerate" else verb]
     words += ["generate"] if verb == "docsgenerate" else []
-    for name, option in (("models", "--select"), ("select", "--select"), ("exclude", "--exclude"), ("selector", "--selector"), ("target", "--target"), ("profiles_dir", "--profiles-dir"), ("dir", "--project-dir")):
+    for name, option in (
+        ("models", "--select"),
+        ("select", "--select"),
+        ("exclude", "--exclude"),
+        ("selector", "--selector"),
+        ("target", "--target"),
+        ("profiles_dir", "--profiles-dir"),
+        ("dir", "--project-dir"),
+    ):
         if operator.get(name) is not None:
             words += [option, word(operator.get(name), operator, builder)]
     if operator.get("vars"):
@@ -506,7 +552,10 @@ def trigger_dag_run(operator: Operator, task: ImportedTask, builder: DagBuilder)
     task.keys["workflow"] = safe_name(target, "workflow")
     conf = operator.keywords.get("conf")
     if isinstance(conf, dict) and conf:
-        task.keys["inputs"] = {key: word(value, operator, builder) if isinstance(value, str) else literal(value) for key, value in conf.items()}
+        task.keys["inputs"] = {
+            key: word(value, operator, builder) if isinstance(value, str) else literal(value)
+            for key, value in conf.items()
+        }
         if not all(is_known(value) or isinstance(value, str) for value in conf.values()):
             raise Untranslatable("its `conf` is known only when the file is run")
         task.triggers = (task.keys["workflow"], list(conf))  # type: ignore[attr-defined]
@@ -531,7 +580,9 @@ def email(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None: 
 
 
 def not_in_images(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:  # noqa: ARG001
-    raise Untranslatable("its function runs in an image: build an image that has the function, and use `image` with `file`")
+    raise Untranslatable(
+        "its function runs in an image: build an image that has the function, and use `image` with `file`"
+    )
 
 
 TABLE: dict[str, Translator] = {
@@ -560,7 +611,10 @@ TABLE: dict[str, Translator] = {
     "TriggerDagRunOperator": trigger_dag_run,
     "LatestOnlyOperator": latest_only,
     "SSHOperator": ssh,
-    **{f"Dbt{verb}Operator": dbt for verb in ("Run", "Test", "Seed", "Snapshot", "Build", "Compile", "Deps", "Clean", "DocsGenerate")},
+    **{
+        f"Dbt{verb}Operator": dbt
+        for verb in ("Run", "Test", "Seed", "Snapshot", "Build", "Compile", "Deps", "Clean", "DocsGenerate")
+    },
     "EmailOperator": email,
     "@task.docker": not_in_images,
     "@task.kubernetes": not_in_images,

@@ -90,7 +90,9 @@ def _facts(statement: ast.AST, operator: Operator, builder: DagBuilder) -> None:
             builder.connection_secret(str(first or keywords["conn_id"]), operator.task_id)
         elif name.rpartition(".")[2] in HOOK_CONNECTIONS:
             given = next((value for key, value in keywords.items() if key and key.endswith("conn_id")), first)
-            is_computed = not isinstance(given, str) and (each.args or any((key.arg or "").endswith("conn_id") for key in each.keywords))
+            is_computed = not isinstance(given, str) and (
+                each.args or any((key.arg or "").endswith("conn_id") for key in each.keywords)
+            )
             if not is_computed:
                 conn = given if isinstance(given, str) else HOOK_CONNECTIONS[name.rpartition(".")[2]]
                 builder.connection_secret(conn, operator.task_id)
@@ -143,8 +145,17 @@ class Arguments(CallCode):
             raise Untranslatable(str(error)) from error
         if len(parts) == 1 and isinstance(parts[0], Piece):
             code = self._piece(parts[0])
-            return code if self._native or isinstance(text, LaterParam) or parts[0].const is not None else f"str({code})" if not _is_text(parts[0]) else code
-        body = [part if isinstance(part, str) else ast.FormattedValue(ast.parse(self._piece(part), mode="eval").body, -1) for part in parts]
+            return (
+                code
+                if self._native or isinstance(text, LaterParam) or parts[0].const is not None
+                else f"str({code})"
+                if not _is_text(parts[0])
+                else code
+            )
+        body = [
+            part if isinstance(part, str) else ast.FormattedValue(ast.parse(self._piece(part), mode="eval").body, -1)
+            for part in parts
+        ]
         joined = ast.JoinedStr([ast.Constant(part) if isinstance(part, str) else part for part in body])
         return ast.unparse(ast.fix_missing_locations(ast.Expression(joined)))
 
@@ -161,7 +172,9 @@ class Arguments(CallCode):
             return f"os.environ.get({piece.variable[0]!r}, {piece.variable[1] or ''!r})"
         if piece.ref is not None and piece.tasks:
             steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", piece.ref.partition(".output")[2])
-            return self.output_parameter(piece.tasks[0]) + "".join(f"[{name!r}]" if name else f"[{index}]" for name, index in steps)
+            return self.output_parameter(piece.tasks[0]) + "".join(
+                f"[{name!r}]" if name else f"[{index}]" for name, index in steps
+            )
         self.uses_context = True
         if piece.ref is not None:
             head, _, name = piece.ref.partition(".")
@@ -176,7 +189,10 @@ class Arguments(CallCode):
 def _is_text(piece: Piece) -> bool:
     if piece.secret or piece.variable or (piece.ref or "").startswith("run."):
         return True
-    return piece.python is not None and re.fullmatch(r"context\['(\w*ds\w*|\w*ts\w*)'\]", ast.unparse(piece.python)) is not None
+    return (
+        piece.python is not None
+        and re.fullmatch(r"context\['(\w*ds\w*|\w*ts\w*)'\]", ast.unparse(piece.python)) is not None
+    )
 
 
 def python_task(operator: Operator, task: ImportedTask, builder: DagBuilder, form: str = "{0}") -> None:
@@ -218,7 +234,12 @@ def environment(operator: Operator, task: ImportedTask) -> None:
 
 
 def _direct(
-    operator: Operator, function: Function, args: list[Any], keywords: dict[str, Any], task: ImportedTask, builder: DagBuilder
+    operator: Operator,
+    function: Function,
+    args: list[Any],
+    keywords: dict[str, Any],
+    task: ImportedTask,
+    builder: DagBuilder,
 ) -> bool:
     """Names the function in YAML, with its arguments as inputs. False if they need code."""
     if isinstance(function.node, ast.Lambda) or function.node.args.vararg or function.node.args.posonlyargs:
@@ -241,7 +262,11 @@ def _direct(
     _name_function(function, task, builder)
     written |= foreach(operator, task, builder)
     # A parameter without a value must not receive one by its name.
-    clashes = [name for name in function.defaults if name not in written and (name in builder.names.values() or name in builder.workflow.keys.get("params", {}))]
+    clashes = [
+        name
+        for name in function.defaults
+        if name not in written and (name in builder.names.values() or name in builder.workflow.keys.get("params", {}))
+    ]
     if clashes:
         return False
     if written:
@@ -252,9 +277,11 @@ def _direct(
 def input_value(value: Any, builder: DagBuilder) -> Any:
     """A constant or a reference, as YAML. Raises Untranslatable if the value needs code."""
     if isinstance(value, TaskOutput):
-        path = builder.output_path(value.task.task_id, None, list(value.path)) if value.task.task_id not in builder.pushing else [
-            *(value.path or ("return_value",))
-        ]
+        path = (
+            builder.output_path(value.task.task_id, None, list(value.path))
+            if value.task.task_id not in builder.pushing
+            else [*(value.path or ("return_value",))]
+        )
         name = builder.names.get(value.task.task_id)
         if name is None or any(isinstance(step, str) and not re.fullmatch(r"[\w-]+", step) for step in path):
             raise Untranslatable("an output of another DAG")
@@ -267,7 +294,13 @@ def input_value(value: Any, builder: DagBuilder) -> Any:
     if value is None:
         return None
     found = json_or_none(value)
-    if found is None or isinstance(value, tuple | set | bytes) or has_template(value) or found != value or _has_templates(found):
+    if (
+        found is None
+        or isinstance(value, tuple | set | bytes)
+        or has_template(value)
+        or found != value
+        or _has_templates(found)
+    ):
         raise Untranslatable("it needs code")
     return literal(found)
 
@@ -317,8 +350,16 @@ def _name_function(function: Function, task: ImportedTask, builder: DagBuilder) 
 
 
 def needs_context(function: Function, given: dict[str, Any]) -> bool:
-    names = [name for name in function.parameters if name in CONTEXT_NAMES and name not in given and name not in function.defaults]
-    none = [name for name in function.parameters if name in CONTEXT_NAMES and name not in given and _defaults_to_none(function, name)]
+    names = [
+        name
+        for name in function.parameters
+        if name in CONTEXT_NAMES and name not in given and name not in function.defaults
+    ]
+    none = [
+        name
+        for name in function.parameters
+        if name in CONTEXT_NAMES and name not in given and _defaults_to_none(function, name)
+    ]
     return bool(names or none) or _uses_keywords(function) or _asks_for_context(function)
 
 
@@ -362,10 +403,12 @@ def _wrapped(
     codes += [f"{name}={code}" for name, code in items.items()]
     codes += ["**item"] if operator.is_mapped_by_item else []
     given = {*keywords, *items, *function.parameters[: len(args)]}
-    wants = needs_context(function, {name: None for name in given})
+    wants = needs_context(function, dict.fromkeys(given))
     if wants:
         arguments.uses_context = True
-        codes += [f"{name}=context[{name!r}]" for name in function.parameters if name in CONTEXT_NAMES and name not in given]
+        codes += [
+            f"{name}=context[{name!r}]" for name in function.parameters if name in CONTEXT_NAMES and name not in given
+        ]
         for name in _pulled_by(function, operator, builder):
             arguments.output_parameter(name)
     if _uses_keywords(function):
@@ -383,16 +426,24 @@ def _pulled_by(function: Function, operator: Operator, builder: DagBuilder) -> l
     """The tasks whose outputs the function may ask for: those it names, else all upstream tasks."""
     found: list[str] = []
     is_open = False
-    for statement in builder.files.reachable(function.node) if not isinstance(function.node, ast.Lambda) else [function.node]:  # type: ignore[arg-type]
+    for statement in (
+        builder.files.reachable(function.node) if not isinstance(function.node, ast.Lambda) else [function.node]
+    ):
         for each in ast.walk(statement):
             if isinstance(each, ast.Call) and ast.unparse(each.func).endswith(".xcom_pull"):
                 given = [*each.args[:1], *(key.value for key in each.keywords if key.arg == "task_ids")]
                 names = [item.value for value in given for item in ast.walk(value) if isinstance(item, ast.Constant)]
                 found += [name for name in names if isinstance(name, str)]
                 is_open = is_open or not names
-    known = [name for name in dict.fromkeys(found) if name in builder.names and builder.names[name] != builder.names[operator.task_id]]
+    known = [
+        name
+        for name in dict.fromkeys(found)
+        if name in builder.names and builder.names[name] != builder.names[operator.task_id]
+    ]
     later = [name for name in known if _is_downstream(name, operator, builder)]
-    return [name for name in known if name not in later] + ([each.task_id for each in operator.upstream if each.task_id not in known] if is_open else [])
+    return [name for name in known if name not in later] + (
+        [each.task_id for each in operator.upstream if each.task_id not in known] if is_open else []
+    )
 
 
 def _is_downstream(task_id: str, operator: Operator, builder: DagBuilder) -> bool:
@@ -422,7 +473,11 @@ def _write_wrapper(
     pushes, skips = operator.task_id in builder.pushing, operator.task_id in builder.skipping
     uses_context = arguments.uses_context or pushes or skips
     name = f"{identifier(builder.names[operator.task_id])}_task"
-    parameters = [*(["ctx"] if uses_context else []), *(f"{each}=None" for each in arguments.inputs), *(["item=None"] if operator.mapped else [])]
+    parameters = [
+        *(["ctx"] if uses_context else []),
+        *(f"{each}=None" for each in arguments.inputs),
+        *(["item=None"] if operator.mapped else []),
+    ]
     lines = [f"def {name}({', '.join(parameters)}):"]
     if uses_context:
         builder.module.add_import(f"from {MODULE} import context_of")
@@ -437,7 +492,9 @@ def _write_wrapper(
             builder.module.add_import(f"from {MODULE} import {helper}")
     lines.append(f"    return {form.format(made)}")
     add_code("\n".join(lines), builder)
-    builder.module.uses_replacements = builder.module.uses_replacements or uses_context or "chosen(" in form or "run_bash(" in form
+    builder.module.uses_replacements = (
+        builder.module.uses_replacements or uses_context or "chosen(" in form or "run_bash(" in form
+    )
     builder.use_module()
     task.keys["file"], task.keys["function"] = builder.module.path, name
     if arguments.inputs:
@@ -467,7 +524,13 @@ def _context_options(operator: Operator, arguments: Arguments, builder: DagBuild
 
 
 def _installed(
-    function: Imported, operator: Operator, task: ImportedTask, builder: DagBuilder, args: list[Any], keywords: dict[str, Any], form: str
+    function: Imported,
+    operator: Operator,
+    task: ImportedTask,
+    builder: DagBuilder,
+    args: list[Any],
+    keywords: dict[str, Any],
+    form: str,
 ) -> None:
     """A function of an installed package: called by its module."""
     module, _, name = function.dotted.rpartition(".")
@@ -491,10 +554,18 @@ def _installed(
 
 
 def _call_installed(
-    name: str, operator: Operator, task: ImportedTask, builder: DagBuilder, args: list[Any], keywords: dict[str, Any], form: str
+    name: str,
+    operator: Operator,
+    task: ImportedTask,
+    builder: DagBuilder,
+    args: list[Any],
+    keywords: dict[str, Any],
+    form: str,
 ) -> None:
     arguments = Arguments(operator, builder)
-    codes = [arguments.code(value) for value in args] + [f"{key}={arguments.code(value)}" for key, value in keywords.items()]
+    codes = [arguments.code(value) for value in args] + [
+        f"{key}={arguments.code(value)}" for key, value in keywords.items()
+    ]
     if operator.mapped is not None:
         raise Untranslatable("it maps a function of a package")
     _write_wrapper(operator, task, builder, arguments, name, codes, form)
@@ -523,7 +594,15 @@ def custom_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
         task.note(Level.CHECK, "this sensor keeps its process while it waits; a deferrable task would not")
     if "branch" in operator.kind.lower():
         builder.module.add_import(f"from {MODULE} import chosen")
-    _write_wrapper(operator, task, builder, arguments, form, ["context"], "chosen({0})" if "branch" in operator.kind.lower() else "{0}")
+    _write_wrapper(
+        operator,
+        task,
+        builder,
+        arguments,
+        form,
+        ["context"],
+        "chosen({0})" if "branch" in operator.kind.lower() else "{0}",
+    )
 
 
 def _has_method(custom: Any, name: str) -> bool:
@@ -532,8 +611,41 @@ def _has_method(custom: Any, name: str) -> bool:
 
 
 _TASK_SETTINGS = frozenset(
-    "retries retry_delay execution_timeout pool priority_weight trigger_rule on_failure_callback on_success_callback "
-    "on_retry_callback depends_on_past owner email queue sla start_date end_date provide_context wait_for_downstream weight_rule "
-    "retry_exponential_backoff max_retry_delay email_on_failure email_on_retry doc_md doc task_concurrency max_active_tis_per_dag "
-    "params run_as_user executor_config inlets outlets default_args pool_slots task_display_name".split()
+    [
+        "retries",
+        "retry_delay",
+        "execution_timeout",
+        "pool",
+        "priority_weight",
+        "trigger_rule",
+        "on_failure_callback",
+        "on_success_callback",
+        "on_retry_callback",
+        "depends_on_past",
+        "owner",
+        "email",
+        "queue",
+        "sla",
+        "start_date",
+        "end_date",
+        "provide_context",
+        "wait_for_downstream",
+        "weight_rule",
+        "retry_exponential_backoff",
+        "max_retry_delay",
+        "email_on_failure",
+        "email_on_retry",
+        "doc_md",
+        "doc",
+        "task_concurrency",
+        "max_active_tis_per_dag",
+        "params",
+        "run_as_user",
+        "executor_config",
+        "inlets",
+        "outlets",
+        "default_args",
+        "pool_slots",
+        "task_display_name",
+    ]
 )

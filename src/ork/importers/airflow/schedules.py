@@ -38,11 +38,11 @@ def schedule_of(dag: Dag, workflow: ImportedWorkflow) -> DagSchedule:
     zone = _zone_name(start)
     given: Any = None
     for name in ("schedule", "schedule_interval", "timetable"):
-        given = dag.keywords[name] if name in dag.keywords else given
-    if not any(name in dag.keywords for name in ("schedule", "schedule_interval", "timetable")):
-        if "airflow.sdk" not in dag.module.text:
-            given = timedelta(days=1)  # the default of Airflow 1 and 2
-            workflow.note(Level.CHECK, "the DAG has no schedule; Airflow 2 runs such a DAG daily, Airflow 3 does not")
+        given = dag.keywords.get(name, given)
+    is_set = any(name in dag.keywords for name in ("schedule", "schedule_interval", "timetable"))
+    if not is_set and "airflow.sdk" not in dag.module.text:
+        given = timedelta(days=1)  # the default of Airflow 1 and 2
+        workflow.note(Level.CHECK, "the DAG has no schedule; Airflow 2 runs such a DAG daily, Airflow 3 does not")
     found = _cron_of(given, start, zone, workflow)
     if found.cron is not None:
         workflow.keys["schedule"] = _keys(found, dag, workflow)

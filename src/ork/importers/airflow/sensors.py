@@ -16,20 +16,35 @@ DEFAULT_INTERVAL = 60.0
 DEFAULT_TIMEOUT = timedelta(days=7)
 
 
-def _waiting(operator: Operator, task: ImportedTask, builder: DagBuilder, function: str, codes: list[str], arguments: Arguments) -> None:
+def _waiting(
+    operator: Operator,
+    task: ImportedTask,
+    builder: DagBuilder,
+    function: str,
+    codes: dict[str, str],
+    arguments: Arguments,
+) -> None:
     """Writes a task that waits until the function returns something."""
     if operator.mapped is not None:
         raise Untranslatable("it is a mapped sensor")
     builder.module.add_import(f"from {MODULE} import wait_for")
     builder.module.uses_replacements = True
     every = _seconds(operator.get("poke_interval"), DEFAULT_INTERVAL)
-    given = [repr(function), f"[{', '.join(codes)}]", f"{every:g}"]
+    given = [repr(function), _map_code(codes), f"{every:g}"]
     _write_wrapper(operator, task, builder, arguments, "wait_for", given, "{0}")
     timeout = operator.get("timeout")
-    limit = timeout if isinstance(timeout, timedelta) else timedelta(seconds=_seconds(timeout, DEFAULT_TIMEOUT.total_seconds()))
+    limit = (
+        timeout
+        if isinstance(timeout, timedelta)
+        else timedelta(seconds=_seconds(timeout, DEFAULT_TIMEOUT.total_seconds()))
+    )
     task.keys["timeout"] = duration_text(limit)
     if operator.get("soft_fail") is True:
         task.note(Level.CHECK, "`soft_fail`: the task fails here after its timeout, and is not skipped")
+
+
+def _map_code(codes: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name!r}: {code}" for name, code in codes.items()) + "}"
 
 
 def _seconds(value: Any, default: float) -> float:
@@ -45,7 +60,7 @@ def file_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
         raise Untranslatable("it has no `filepath`")
     if not (isinstance(path, str) and path.startswith("/")):
         task.note(Level.CHECK, "a relative path is relative to this project, not to the connection's folder")
-    _waiting(operator, task, builder, f"{MODULE}:file_exists", [arguments.code(path)], arguments)
+    _waiting(operator, task, builder, f"{MODULE}:file_exists", {"path": arguments.code(path)}, arguments)
 
 
 def time_delta_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -56,13 +71,13 @@ def time_delta_sensor(operator: Operator, task: ImportedTask, builder: DagBuilde
     arguments.uses_context = True
     builder.module.add_import("import datetime as datetime_module")
     code = f"(context['data_interval_end'] + datetime_module.timedelta(seconds={delta.total_seconds():g})).isoformat()"
-    _waiting(operator, task, builder, f"{MODULE}:time_passed", [code], arguments)
+    _waiting(operator, task, builder, f"{MODULE}:time_passed", {"until": code}, arguments)
 
 
 def date_time_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     arguments = Arguments(operator, builder)
     code = f"str({arguments.code(operator.keywords.get('target_time'))})"
-    _waiting(operator, task, builder, f"{MODULE}:time_passed", [code], arguments)
+    _waiting(operator, task, builder, f"{MODULE}:time_passed", {"until": code}, arguments)
 
 
 def sql_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -74,7 +89,9 @@ def sql_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> N
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements |= {"SQLAlchemy"}
     arguments = Arguments(operator, builder)
-    _waiting(operator, task, builder, f"{MODULE}:sql_true", [repr(conn), arguments.code(sql)], arguments)
+    _waiting(
+        operator, task, builder, f"{MODULE}:sql_true", {"conn_id": repr(conn), "sql": arguments.code(sql)}, arguments
+    )
 
 
 def s3_key_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -86,14 +103,21 @@ def s3_key_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
     builder.project.requirements.add("boto3")
     arguments = Arguments(operator, builder)
     conn = operator.get("aws_conn_id")
-    codes = [arguments.code(bucket), arguments.code(key), repr(conn if isinstance(conn, str) else None)]
+    codes = {
+        "bucket": arguments.code(bucket),
+        "key": arguments.code(key),
+        "conn_id": repr(conn if isinstance(conn, str) else None),
+    }
     _waiting(operator, task, builder, f"{MODULE}:s3_key_exists", codes, arguments)
 
 
 def gcs_object_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     builder.project.requirements.add("google-cloud-storage")
     arguments = Arguments(operator, builder)
-    codes = [arguments.code(operator.keywords.get("bucket")), arguments.code(operator.keywords.get("object"))]
+    codes = {
+        "bucket": arguments.code(operator.keywords.get("bucket")),
+        "key": arguments.code(operator.keywords.get("object")),
+    }
     _waiting(operator, task, builder, f"{MODULE}:gcs_object_exists", codes, arguments)
 
 
@@ -109,7 +133,14 @@ def http_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
     endpoint = arguments.code(operator.keywords.get("endpoint") or "")
     code = f"connection_url({conn!r}).rstrip('/') + '/' + {endpoint}.lstrip('/')"
     headers = operator.keywords.get("headers")
-    _waiting(operator, task, builder, f"{MODULE}:http_succeeds", [code, arguments.code(headers or {})], arguments)
+    _waiting(
+        operator,
+        task,
+        builder,
+        f"{MODULE}:http_succeeds",
+        {"url": code, "headers": arguments.code(headers or {})},
+        arguments,
+    )
 
 
 def external_task_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -126,8 +157,17 @@ def external_task_sensor(operator: Operator, task: ImportedTask, builder: DagBui
     offset = delta.total_seconds() if isinstance(delta, timedelta) else 0
     builder.module.add_import("import datetime as datetime_module")
     code = f"(context['logical_date'] - datetime_module.timedelta(seconds={offset:g})).isoformat()"
-    _waiting(operator, task, builder, f"{MODULE}:workflow_succeeded", [repr(safe_name(dag_id)), code], arguments)
-    task.note(Level.INFO, "it waits for a run of the other workflow that was created after the start of this run's interval")
+    _waiting(
+        operator,
+        task,
+        builder,
+        f"{MODULE}:workflow_succeeded",
+        {"workflow": repr(safe_name(dag_id)), "after": code},
+        arguments,
+    )
+    task.note(
+        Level.INFO, "it waits for a run of the other workflow that was created after the start of this run's interval"
+    )
 
 
 def python_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -141,10 +181,10 @@ def python_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
     if needs_context(function, given) or operator.args:
         raise Untranslatable("its function uses the context of Airflow")
     arguments = Arguments(operator, builder)
-    codes = [arguments.code(value) for value in (operator.keywords.get("op_args") or [])]
-    codes += [arguments.code(given[name]) for name in function.parameters if name in given]
+    values = dict(zip(function.parameters, operator.keywords.get("op_args") or [], strict=False)) | given
+    codes = {name: arguments.code(value) for name, value in values.items()}
     name = f"{identifier(builder.names[operator.task_id])}_poke"
-    builder.module.wrappers.append(f"def {name}(*args):\n    return {function.name}(*args) or None")
+    builder.module.wrappers.append(f"def {name}(**given):\n    return {function.name}(**given) or None")
     module = builder.module.path.removesuffix(".py")
     _waiting(operator, task, builder, f"{module}:{name}", codes, arguments)
 

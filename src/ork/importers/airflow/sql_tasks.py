@@ -8,7 +8,7 @@ from typing import Any
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator
 from ork.importers.airflow.python_tasks import Arguments, _write_wrapper
-from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
+from ork.importers.airflow.templates import TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Untranslatable, identifier
 from ork.importers.python.values import is_known
 from ork.importers.yaml_text import literal
@@ -42,7 +42,7 @@ def sql_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> Non
     if operator.mapped is not None:
         raise Untranslatable("it is mapped over queries")
     sql = given.get("sql")
-    sql = [_text(each, operator, builder) for each in sql] if isinstance(sql, list | tuple) else _text(sql, operator, builder)
+    sql = [_text(each, builder) for each in sql] if isinstance(sql, list | tuple) else _text(sql, builder)
     if driver == "any":
         driver = "" if re.search(r"postgres|pg_|_pg|^pg|sqlite|redshift|psql", conn, re.I) else "SQLAlchemy"
     if driver == "" and not given.get("database") and _with_executor(sql, conn, operator, task, builder):
@@ -50,7 +50,7 @@ def sql_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> Non
     _with_sqlalchemy(sql, conn, driver or "psycopg2-binary", operator, task, builder)
 
 
-def _text(sql: Any, operator: Operator, builder: DagBuilder) -> Any:
+def _text(sql: Any, builder: DagBuilder) -> Any:
     from ork.importers.airflow.operators import builder_file
 
     if sql is None:
@@ -60,7 +60,7 @@ def _text(sql: Any, operator: Operator, builder: DagBuilder) -> Any:
     if not re.fullmatch(r"[\w./{}\s-]+\.sql", sql.strip()) or "\n" in sql.strip():
         return sql
     name = sql.strip()
-    found = None if "{{" in name else builder_file(name, operator, builder)
+    found = None if "{{" in name else builder_file(name, builder)
     if found is None:
         raise Untranslatable(f"its file `{name}` was not found")
     return found
@@ -123,7 +123,12 @@ def _bound(
             found += part if isinstance(part, str) else part.const or ""
             continue
         following = parts[index + 1] if index + 1 < len(parts) else ""
-        is_quoted = found.endswith("'") and not found.endswith("''") and isinstance(following, str) and following.startswith("'")
+        is_quoted = (
+            found.endswith("'")
+            and not found.endswith("''")
+            and isinstance(following, str)
+            and following.startswith("'")
+        )
         if not is_quoted or not (part.ref or part.python is not None):
             return None
         ref = part.ref
@@ -155,7 +160,3 @@ def _with_sqlalchemy(
     builder.module.add_import(f"from {MODULE} import run_sql")
     builder.module.uses_replacements = True
     _write_wrapper(operator, task, builder, arguments, "run_sql", codes, "{0}")
-
-
-def piece_is_plain(piece: Piece) -> bool:
-    return piece.const is not None

@@ -16,15 +16,54 @@ if TYPE_CHECKING:
 _SPLIT = re.compile(r"(\{\{-?.*?-?\}\}|\{%-?.*?-?%\}|\{#.*?#\})", re.S)
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}", re.S)
 TIMES = frozenset(
-    "ds ds_nodash ts ts_nodash ts_nodash_with_tz execution_date logical_date data_interval_start data_interval_end next_ds "
-    "next_ds_nodash prev_ds prev_ds_nodash yesterday_ds yesterday_ds_nodash tomorrow_ds tomorrow_ds_nodash next_execution_date "
-    "prev_execution_date".split()
+    [
+        "ds",
+        "ds_nodash",
+        "ts",
+        "ts_nodash",
+        "ts_nodash_with_tz",
+        "execution_date",
+        "logical_date",
+        "data_interval_start",
+        "data_interval_end",
+        "next_ds",
+        "next_ds_nodash",
+        "prev_ds",
+        "prev_ds_nodash",
+        "yesterday_ds",
+        "yesterday_ds_nodash",
+        "tomorrow_ds",
+        "tomorrow_ds_nodash",
+        "next_execution_date",
+        "prev_execution_date",
+    ]
 )
 CONTEXT_NAMES = TIMES | frozenset(
-    "ti task_instance params dag_run run_id dag task macros var conn test_mode task_instance_key_str outlets inlets "
-    "templates_dict inlet_events outlet_events triggering_dataset_events ts_nodash".split()
+    [
+        "ti",
+        "task_instance",
+        "params",
+        "dag_run",
+        "run_id",
+        "dag",
+        "task",
+        "macros",
+        "var",
+        "conn",
+        "test_mode",
+        "task_instance_key_str",
+        "outlets",
+        "inlets",
+        "templates_dict",
+        "inlet_events",
+        "outlet_events",
+        "triggering_dataset_events",
+        "ts_nodash",
+    ]
 )
-_PLAIN_NAMES = frozenset(("range", "len", "str", "int", "float", "True", "False", "None", "true", "false", "none", "dict", "list"))
+_PLAIN_NAMES = frozenset(
+    ("range", "len", "str", "int", "float", "True", "False", "None", "true", "false", "none", "dict", "list")
+)
 _FILTERS = {
     "int": "int({0})", "string": "str({0})", "float": "float({0})", "lower": "str({0}).lower()", "upper": "str({0}).upper()",
     "trim": "str({0}).strip()", "tojson": "macros.json.dumps({0})", "length": "len({0})", "list": "list({0})", "safe": "{0}",
@@ -164,7 +203,9 @@ def _pulled(
     name = builder.names.get(tasks)
     if name is None:
         raise TemplateError(f"it reads the output of `{tasks}`, which is no task of this DAG")
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in builder.output_path(tasks, key, steps))
+    path = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in builder.output_path(tasks, key, steps)
+    )
     if any(isinstance(step, int) and step < 0 for step in steps):
         return None
     return Piece(f"from_{identifier(tasks)}", ref=f"tasks.{name}.output{path}", tasks=[tasks])
@@ -198,7 +239,7 @@ class _Translate(ast.NodeTransformer):
         self._builder = builder
         self.tasks: list[str] = []
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in CONTEXT_NAMES:
             if node.id in ("ti", "task_instance"):
                 self.tasks += [each.task_id for each in self._operator.upstream]
@@ -209,7 +250,7 @@ class _Translate(ast.NodeTransformer):
             return node
         raise TemplateError(f"the template uses `{node.id}`, which is not known")
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         path = _path(node)
         if path[:1] == ["params"] and len(path) == 2:
             self._builder.declare_param(path[1], operator=self._operator)
@@ -223,7 +264,7 @@ class _Translate(ast.NodeTransformer):
             raise TemplateError("the template uses a connection")
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         path = _path(node.func)
         if path == ["dag_run", "conf", "get"] and node.args and isinstance(_constant(node.args[0]), str):
             self._builder.declare_param(_constant(node.args[0]))
@@ -235,7 +276,7 @@ class _Translate(ast.NodeTransformer):
             self.tasks += [name for name in names if isinstance(name, str)]
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         if not isinstance(node.op, ast.BitOr):
             return self.generic_visit(node)  # type: ignore[return-value]
         left = ast.unparse(self.visit(node.left))

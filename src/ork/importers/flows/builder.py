@@ -76,11 +76,11 @@ class FlowBuilder:
     def task_keys(self, step: Step, task: ImportedTask) -> None:
         """Sets retries and the like."""
 
-    def context_code(self, function: Function) -> dict[str, str]:
+    def context_code(self, function: Function) -> dict[str, str]:  # noqa: ARG002
         """Code for parameters that the framework passes itself."""
         return {}
 
-    def result_code(self, step: Step) -> str:
+    def result_code(self, step: Step) -> str:  # noqa: ARG002
         """What becomes of the result: `{0}`, or a call."""
         return "{0}"
 
@@ -93,7 +93,7 @@ class FlowBuilder:
             task.keys["inputs"] = {name: self._input(value) for name, value in values.items()}
             return
         function = step.target.function
-        code = _StepCode(self, step)
+        code = _StepCode(self)
         code.refuse(self._copy(function))
         special = self.context_code(function)
         items = self._foreach(step, task, values)
@@ -123,7 +123,13 @@ class FlowBuilder:
         return self.files.need(module, function.name)
 
     def _wrapped(
-        self, step: Step, task: ImportedTask, values: dict[str, Any], items: dict[str, Any], special: dict[str, str], code: _StepCode
+        self,
+        step: Step,
+        task: ImportedTask,
+        values: dict[str, Any],
+        items: dict[str, Any],
+        special: dict[str, str],
+        code: _StepCode,
     ) -> None:
         """A function that calls the original with its arguments."""
         codes = [f"{name}={special[name]}" for name in special]
@@ -132,7 +138,11 @@ class FlowBuilder:
             codes.append(f"{name}={source}")
         name = f"{identifier(self.names[id(step)])}_task"
         uses_ctx = any("ctx" in each for each in special.values())
-        parameters = [*(["ctx"] if uses_ctx else []), *(f"{each}=None" for each in code.inputs), *(["item=None"] if items else [])]
+        parameters = [
+            *(["ctx"] if uses_ctx else []),
+            *(f"{each}=None" for each in code.inputs),
+            *(["item=None"] if items else []),
+        ]
         made = self.result_code(step).format(f"{step.target.function.name}({', '.join(codes)})")
         text = f"def {name}({', '.join(parameters)}):\n    return {made}"
         try:
@@ -188,7 +198,7 @@ def _item_code(ref: str) -> str:
 class _StepCode(CallCode):
     """Code of the arguments of a step, and the inputs that it needs."""
 
-    def __init__(self, builder: FlowBuilder, step: Step) -> None:
+    def __init__(self, builder: FlowBuilder) -> None:
         super().__init__(builder.module, builder.flow.module)
         self._builder = builder
         self.inputs: dict[str, Any] = {}

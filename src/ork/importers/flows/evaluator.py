@@ -80,7 +80,7 @@ class FlowEvaluator(Evaluator):
                 return self.step_method(target, args, keywords, node, scope)
         return NOT_KNOWN
 
-    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
         """A method of a task or of its output."""
         return Unknown(node, scope)
 
@@ -112,14 +112,16 @@ class FlowEvaluator(Evaluator):
         if mapped:
             parameters = target.function.parameters
             bound = dict(zip(parameters, args, strict=False)) | given
-            step.mapped = {name for name, value in bound.items() if not isinstance(value, Unmapped) and self.is_mapped(value)}
+            step.mapped = {
+                name for name, value in bound.items() if not isinstance(value, Unmapped) and self.is_mapped(value)
+            }
         self._flow.steps.append(step)
         return StepOutput(step)
 
     def is_mapped(self, value: Any) -> bool:
         return isinstance(value, list | tuple | StepOutput | FlowParam | Unknown)
 
-    def taken_out(self, keywords: dict[str, Any]) -> list[Step]:
+    def taken_out(self, keywords: dict[str, Any]) -> list[Step]:  # noqa: ARG002
         """Removes arguments that only say which steps come before, and returns these steps."""
         return []
 

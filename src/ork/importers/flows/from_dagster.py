@@ -79,7 +79,9 @@ def value_of(found: Any) -> Any:
         items = [each for each in found if isinstance(each, Output)]
         if items and all(isinstance(each, DynamicOutput) for each in items):
             return [each.value for each in items]
-        return {each.output_name: each.value for each in items} if len(items) > 1 else (items[0].value if items else None)
+        return (
+            {each.output_name: each.value for each in items} if len(items) > 1 else (items[0].value if items else None)
+        )
     if isinstance(found, list) and found and all(isinstance(each, DynamicOutput) for each in found):
         return [each.value for each in found]
     return found.value if isinstance(found, Output | MaterializeResult) else found

@@ -58,12 +58,12 @@ class CallCode:
         node, scope = value.node, value.scope
         if node is None or scope is None or self._depth > MAX_DEPTH:
             raise Untranslatable("one of its arguments is known only when the file is run")
-        outer, own = self, _parameters(node)
+        outer, own, around = self, _parameters(node), scope
 
         class Fill(ast.NodeTransformer):
-            def visit_Name(self, name: ast.Name) -> ast.expr:  # noqa: N802
-                if isinstance(name.ctx, ast.Load) and scope.local(name.id) and name.id not in own:
-                    found = scope.get(name.id)
+            def visit_Name(self, name: ast.Name) -> ast.expr:
+                if isinstance(name.ctx, ast.Load) and around.local(name.id) and name.id not in own:
+                    found = around.get(name.id)
                     if isinstance(found, Unknown) and found.node is None:
                         raise Untranslatable(f"`{name.id}` is known only when the file is run")
                     return ast.parse(outer.code(found), mode="eval").body
@@ -72,7 +72,9 @@ class CallCode:
         self._depth += 1
         filled = Fill().visit(ast.parse(ast.unparse(node), mode="eval").body)
         self._depth -= 1
-        self.refuse(self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope)))
+        self.refuse(
+            self._copied.need_names(filled, self._module.scope if scope.module is self._module else _outermost(scope))
+        )
         return ast.unparse(filled)
 
     def refuse(self, missing: list[Missing]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ork.importers.python.expressions import Expressions
@@ -49,10 +50,8 @@ class Evaluator(Expressions):
         if module.is_evaluated:
             return
         module.is_evaluated = True
-        try:
+        with suppress(_Return, _Break, _Continue):
             self.run(module.tree.body, module.scope)
-        except (_Return, _Break, _Continue):
-            pass
 
     # What frameworks answer.
 
@@ -124,8 +123,10 @@ class Evaluator(Expressions):
             for alias in node.names:
                 module = self.sources.find(alias.name)
                 top = alias.name.partition(".")[0]
-                scope.names[alias.asname or top] = module if module and alias.asname else (
-                    module if module and "." not in alias.name else Imported(alias.name if alias.asname else top)
+                scope.names[alias.asname or top] = (
+                    module
+                    if module and alias.asname
+                    else (module if module and "." not in alias.name else Imported(alias.name if alias.asname else top))
                 )
             return
         source = self.sources.find(node.module or "", scope.module, node.level)
@@ -159,9 +160,8 @@ class Evaluator(Expressions):
                         self.assign(each, values[index] if values is not None and known else Unknown(), scope)
             case ast.Subscript():
                 owner, key = self.value(target.value, scope), self.value(target.slice, scope)
-                if isinstance(owner, dict) and isinstance(key, str | int | tuple):
-                    owner[key] = value
-                elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+                is_index = isinstance(key, int) and isinstance(owner, list) and -len(owner) <= key < len(owner)
+                if is_index or (isinstance(owner, dict) and isinstance(key, str | int | tuple)):
                     owner[key] = value
             case ast.Attribute():
                 self.set_attribute(self.value(target.value, scope), target.attr, value)
@@ -210,10 +210,8 @@ class Evaluator(Expressions):
     def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
         """A loop over something that is known only when the code runs: followed once, with unknown names."""
         self.assign(node.target, Unknown(), scope)
-        try:
+        with suppress(_Break, _Continue):
             self.run(node.body, scope)
-        except (_Break, _Continue):
-            pass
 
     def _if(self, node: ast.If, scope: Scope) -> None:
         test = self.settled(self.value(node.test, scope), node, scope)
@@ -233,7 +231,9 @@ class Evaluator(Expressions):
 
     def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
         """What the function returns; Unknown if that cannot be known."""
-        if self._depth >= MAX_DEPTH or any(isinstance(item, ast.Yield | ast.YieldFrom) for item in ast.walk(function.node)):
+        if self._depth >= MAX_DEPTH or any(
+            isinstance(item, ast.Yield | ast.YieldFrom) for item in ast.walk(function.node)
+        ):
             return Unknown()
         scope = Scope(None, function.scope)
         scope.body = [] if isinstance(function.node, ast.Lambda) else function.node.body

@@ -57,17 +57,17 @@ class Expressions:
 
     # What frameworks answer.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
         """What a call yields. `NOT_KNOWN` leaves it to the rules below."""
         return NOT_KNOWN
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:
+    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def item_of(self, owner: Any, key: Any) -> Any:
+    def item_of(self, owner: Any, key: Any) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
     def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -235,7 +235,10 @@ class Expressions:
             key = self.value(node.slice, scope)
             return self.environment(key, None) if isinstance(key, str) else Unknown(node, scope)
         if isinstance(node.slice, ast.Slice):
-            parts = [None if each is None else self.value(each, scope) for each in (node.slice.lower, node.slice.upper, node.slice.step)]
+            parts = [
+                None if each is None else self.value(each, scope)
+                for each in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
             if isinstance(owner, list | tuple | str) and all(each is None or isinstance(each, int) for each in parts):
                 return owner[slice(*parts)]
             return Unknown(node, scope)
@@ -268,7 +271,13 @@ class Expressions:
 
     def _class_attribute(self, owner: Class, node: ast.Attribute, scope: Scope) -> Any:
         for each in owner.node.body:
-            targets = each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
+            targets = (
+                each.targets
+                if isinstance(each, ast.Assign)
+                else [each.target]
+                if isinstance(each, ast.AnnAssign)
+                else []
+            )
             is_it = any(isinstance(target, ast.Name) and target.id == node.attr for target in targets)
             if is_it and isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None:
                 found = self.value(each.value, owner.scope)

@@ -110,13 +110,13 @@ class CopiedModule:
         """A parameter of an enclosing function, or the variable of a loop: its value, if there is only one."""
         value = scope.get(name, _NONE)
         if value is _NONE:
-            return self._need_star(name, line)
+            return self._need_star(name)
         if not is_known(value) or self._constants.get(name, value) != value:
             return [Missing(f"it uses `{name}`, whose value is known only when the file is run", line)]
         self._constants[name] = value
         return []
 
-    def _need_star(self, name: str, line: int) -> list[Missing]:
+    def _need_star(self, name: str) -> list[Missing]:
         for statement in ast.walk(self._module.tree):
             if isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
                 source = self._files.sources.find(statement.module or "", self._module, statement.level)
@@ -180,7 +180,7 @@ class CopiedModule:
         outer = self
 
         class Rewrite(ast.NodeTransformer):
-            def visit_ImportFrom(self, found: ast.ImportFrom) -> ast.AST | list[ast.stmt] | None:  # noqa: N802
+            def visit_ImportFrom(self, found: ast.ImportFrom) -> ast.AST | list[ast.stmt] | None:
                 if not outer._is_framework(found.module) or found.level:
                     outer._inner_import(found, missing)
                     return found
@@ -192,7 +192,7 @@ class CopiedModule:
                     kept.append(alias)
                 return ast.ImportFrom(outer._files.framework.module or "_", kept, 0)
 
-            def visit_Import(self, found: ast.Import) -> ast.AST:  # noqa: N802
+            def visit_Import(self, found: ast.Import) -> ast.AST:
                 for alias in found.names:
                     if outer._is_framework(alias.name):
                         missing.append(Missing(f"it uses `{alias.name}`", found.lineno))
@@ -304,7 +304,12 @@ class CopiedFiles:
     def require(self, dotted: str) -> None:
         """Records that an installed package is needed."""
         top = dotted.partition(".")[0]
-        if top and top not in sys.stdlib_module_names and top not in self.framework.roots and top != self.framework.module:
+        if (
+            top
+            and top not in sys.stdlib_module_names
+            and top not in self.framework.roots
+            and top != self.framework.module
+        ):
             name = "-".join(dotted.split(".")[:3]) if dotted.startswith("google.cloud.") else _PACKAGES.get(top, top)
             self.sources.project.requirements.add(name)
 

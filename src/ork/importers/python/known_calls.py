@@ -12,13 +12,51 @@ from zoneinfo import ZoneInfo
 MAX_ITEMS = 10_000
 NOT_KNOWN = object()
 _TEXT_METHODS = frozenset(
-    "capitalize casefold endswith format join lower lstrip partition removeprefix removesuffix replace rpartition rsplit rstrip "
-    "split splitlines startswith strip title upper zfill isdigit isalpha count find index".split()
+    [
+        "capitalize",
+        "casefold",
+        "endswith",
+        "format",
+        "join",
+        "lower",
+        "lstrip",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "title",
+        "upper",
+        "zfill",
+        "isdigit",
+        "isalpha",
+        "count",
+        "find",
+        "index",
+    ]
 )
-_DICT_METHODS = frozenset("get items keys values copy update pop setdefault".split())
-_LIST_METHODS = frozenset("append extend insert copy index count pop remove reverse sort".split())
+_DICT_METHODS = frozenset(["get", "items", "keys", "values", "copy", "update", "pop", "setdefault"])
+_LIST_METHODS = frozenset(["append", "extend", "insert", "copy", "index", "count", "pop", "remove", "reverse", "sort"])
 _TIME_METHODS = frozenset(
-    "replace strftime isoformat date total_seconds weekday timestamp add subtract to_date_string format".split()
+    [
+        "replace",
+        "strftime",
+        "isoformat",
+        "date",
+        "total_seconds",
+        "weekday",
+        "timestamp",
+        "add",
+        "subtract",
+        "to_date_string",
+        "format",
+    ]
 )
 
 

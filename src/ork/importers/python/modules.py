@@ -79,7 +79,9 @@ class Sources:
                 tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
-            self.project.note(Level.TODO, f"not valid Python: {getattr(error, 'msg', None) or error}", Place(shown, line))
+            self.project.note(
+                Level.TODO, f"not valid Python: {getattr(error, 'msg', None) or error}", Place(shown, line)
+            )
             return None
         module = Module(name, shown, text, tree, Scope(None))
         module.scope.module = module

@@ -26,7 +26,7 @@ class Scope:
         self.names: dict[str, Any] = {}
         self.parent = parent
         self.body: list[ast.stmt] = []  # of the function that this is the scope of
-        self.module = module if module is not None else (parent.module if parent else None)
+        self.module: Module | None = module if module is not None else (parent.module if parent else None)
 
     def get(self, name: str, default: Any = None) -> Any:
         scope: Scope | None = self

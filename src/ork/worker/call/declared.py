@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ork.model.types import check, resolved, side_of
-from ork.objects.json_text import strict_json
+from ork.objects.json_text import stored_json
 from ork.worker.call.results import storable
 from ork.worker.data.errors import InputError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def check_input(data: bytes, spec: dict[str, Any]) -> None:
     """InputError if the whole input of a command does not have its declared type."""
-    mismatch = check(strict_json(data, max_size=len(data)), spec["input_type"], spec["types"], "input")
+    mismatch = check(stored_json(data, max_size=len(data)), spec["input_type"], spec["types"], "input")
     if mismatch is not None:
         raise InputError(storable(f"{mismatch.of_value()} (by `input_type`)"))
 
@@ -31,7 +31,7 @@ def check_argument(name: str, value: Any, spec: dict[str, Any]) -> None:
 
 def wrong_output(text: str | None, spec: dict[str, Any]) -> dict[str, Any] | None:
     """The failure if an output (JSON text; None without one) does not have its declared type."""
-    value = None if text is None else strict_json(text.encode(), max_size=len(text))
+    value = None if text is None else stored_json(text.encode(), max_size=len(text))
     mismatch = check(value, spec["output_type"], spec["types"], "output")
     if mismatch is None:
         return None

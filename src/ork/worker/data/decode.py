@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.model.value_reference import in_words
+from ork.model.value_reference import CODECS, in_words
 from ork.worker.convert.scalars import ConversionError, type_name
 from ork.worker.data import tables
 from ork.worker.data.media_types import NPY, PARQUET
@@ -57,10 +57,12 @@ class Incoming(StoredValue):
             if name == ("ork", "File"):
                 self._refuse_parts(annotation, path, is_folder_fine=True)
                 return self._file()
+        if self.description["codec"] in CODECS:
+            raise self._mismatch(type_name(annotation), path)
         value = self._as_it_was(path)
-        if isinstance(annotation, type) and isinstance(value, annotation):
-            return value
-        raise self._mismatch(type_name(annotation), path)
+        if isinstance(annotation, type) and not isinstance(value, annotation):
+            raise self._mismatch(type_name(annotation), path)
+        return value
 
     def _as_it_was(self, path: str) -> Any:
         codec = self.description["codec"]

@@ -46,7 +46,7 @@ class StoredValue:
         reference, size = self.object_and_size()
         path = self._objects.value_path(reference)
         if path is None:
-            return self._downloaded(reference, size, self._place("values", reference.rpartition("/")[2]))
+            return self._downloaded(reference, size, self._place("values", _as_name(reference)))
         if not os.path.exists(path):
             raise ObjectsError(f"the value {reference} is no longer in the object store")
         return path
@@ -179,7 +179,7 @@ class StoredValue:
 
     def _own_folder(self) -> str:
         """Of copies of this value: its object's name, which no other value has."""
-        return self.reference.rpartition("/")[2]
+        return _as_name(self.reference)
 
     def _place(self, *names: str) -> str:
         return os.path.join(self._folder, *names)
@@ -188,6 +188,10 @@ class StoredValue:
 def is_inside(name: str) -> bool:
     """Whether a path stays in the folder that it is seen from."""
     return bool(name) and "\0" not in name and not any(part in ("", ".", "..") for part in name.split("/"))
+
+
+def _as_name(reference: str) -> str:
+    return reference.partition("/")[2].replace("/", ".")
 
 
 def _copy(source: str, target: str) -> None:
