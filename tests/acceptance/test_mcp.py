@@ -168,7 +168,9 @@ def test_over_http_the_token_decides(project: Path) -> None:
             from mcp.client.streamable_http import streamable_http_client
 
             headers = {"Authorization": f"Bearer {token}"}
-            return streamable_http_client(f"{server.url}/mcp", http_client=httpx2.AsyncClient(headers=headers, timeout=60))
+            return streamable_http_client(
+                f"{server.url}/mcp", http_client=httpx2.AsyncClient(headers=headers, timeout=60)
+            )
 
         async def reads(client: Any) -> None:
             assert {tool.name for tool in (await client.list_tools()).tools} == READS
