@@ -35,7 +35,7 @@ SHARED = """
 import os, sys
 from mmap import mmap
 from _socket import socketpair
-from ork.worker.supervise.claim import in_words
+from ork.worker.supervise.claim import process_entries
 from ork.worker.pool.reusable_worker import _orders
 from ork.worker.pool.shared_process import SharedProcess
 from ork.worker.system.processes import own_process
@@ -49,7 +49,7 @@ out, (printed, speak) = os.dup(1), os.pipe()
 os.dup2(speak, 1)
 orders = [order.for_process() for order in _orders(message)]
 answers = os.open("/dev/null", os.O_WRONLY)
-server = SharedProcess(socketpair()[0], answers, 0, mmap(-1, 8), Unmarked(), in_words(own_process()))
+server = SharedProcess(socketpair()[0], answers, 0, mmap(-1, 8), Unmarked(), process_entries(own_process()))
 sys.setprofile(lambda frame, event, argument: seen.append(event))
 for order in orders:
     server._perform(*order)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
-    from ork.scheduler.waiting import Waiting
+    from ork.scheduler.waiting import DeferredExecutor
     from ork.status.cost import CostReport
     from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import RunTarget
@@ -87,7 +87,7 @@ class Installation:
         from ork.executors.processes import identity, is_provably_dead, watch_death
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
-        from ork.scheduler.waiting import Waiting
+        from ork.scheduler.waiting import DeferredExecutor
         from ork.telemetry import Telemetry
 
         await self._set_limits()
@@ -100,7 +100,7 @@ class Installation:
             options = replaced(options, heartbeat_seconds=max(REMOTE_HEARTBEAT_SECONDS, options.heartbeat_seconds))
         if self._traces is not None:
             options = replaced(options, traceparent=self._traces.traceparent)
-        waiting = Waiting(self._poller)
+        waiting = DeferredExecutor(self._poller)
 
         def notify(runs: Sequence[RunId]) -> None:
             waiting.runs_changed(runs)
@@ -345,7 +345,7 @@ class Installation:
             on_change=self._wake_service,
         )
 
-    def _waiting_executors(self, waiting: Waiting) -> dict[str, Executor]:
+    def _waiting_executors(self, waiting: DeferredExecutor) -> dict[str, Executor]:
         """Executors whose attempts need no process, because they wait for something else to end."""
         from ork.executors.executor import ExecutorTraits, OnDemand
 

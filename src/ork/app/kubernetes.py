@@ -10,7 +10,7 @@ from ork.app.platforms import placement_of
 from ork.errors import OrkError
 from ork.executors.attempt_rows import AttemptOf, unknown_attempt
 from ork.executors.kubernetes.api import ClusterApi
-from ork.executors.kubernetes.connection import Connection, connection_to
+from ork.executors.kubernetes.connection import ClusterConnection, connection_to
 from ork.executors.kubernetes.executor import KubernetesExecutor
 from ork.executors.kubernetes.launching import Launching
 from ork.model.digest import sha256
@@ -41,13 +41,13 @@ def executor_for(
     )
 
 
-def connection_of(place: KubernetesPlace, settings: Settings) -> Connection:
+def connection_of(place: KubernetesPlace, settings: Settings) -> ClusterConnection:
     return connection_to(place, settings.environ.get("KUBECONFIG") or None)
 
 
 def make_executor(
     name: str,
-    connection: Connection,
+    connection: ClusterConnection,
     objects: AttemptDocuments,
     *,
     ork_image: str | None = None,

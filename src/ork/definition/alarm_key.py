@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.definition.keys import Key, Reader, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reader, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import is_scalar, read_text
@@ -26,7 +26,7 @@ def _checked(name: str) -> Reader:
     return read
 
 
-CLOUD_TASKS_TABLE = Table(
+CLOUD_TASKS_TABLE = KeyTable(
     "an alarm by Cloud Tasks",
     (
         Key(
@@ -53,7 +53,7 @@ CLOUD_TASKS_TABLE = Table(
     ),
 )
 
-ALARM_TABLE = Table(
+ALARM_TABLE = KeyTable(
     "an alarm",
     (
         Key(

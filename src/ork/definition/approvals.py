@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import choice, duration, is_scalar, read_text
 from ork.model.workflow import NotBy
 
-APPROVAL_TABLE = Table(
+APPROVAL_TABLE = KeyTable(
     "an approval",
     (
         Key(

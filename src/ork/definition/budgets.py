@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, scalar_value
 from ork.definition.problems import quoted
 from ork.definition.values import choice, is_scalar
@@ -27,7 +27,7 @@ def _read_usd(node: Node, reading: Reading) -> float | None:
     return float(value)
 
 
-BUDGET_TABLE = Table(
+BUDGET_TABLE = KeyTable(
     "a budget",
     (
         Key(

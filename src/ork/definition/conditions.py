@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ork.definition.bindings import read_path_text, read_value
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
 from ork.definition.values import read_boolean
@@ -80,7 +80,7 @@ _READERS: dict[Op, tuple[Any, str, dict[str, Any]]] = {
     Op.EXISTS: (_read_exists, "Whether there is such a value; null is one.", {"type": "boolean"}),
 }
 
-CONDITION_TABLE = Table(
+CONDITION_TABLE = KeyTable(
     "a condition",
     (
         Key("ref", read_path_text, "The value to compare.", {"$ref": "#/$defs/path"}, required=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.quantities import read_resources
@@ -54,7 +54,7 @@ def _read_path(node: Node, reading: Reading, parts: list[str]) -> str | None:
     return text
 
 
-INPUT_TABLE = Table(
+INPUT_TABLE = KeyTable(
     "`input`",
     (
         Key(
@@ -66,7 +66,7 @@ INPUT_TABLE = Table(
         ),
     ),
 )
-OUTPUT_TABLE = Table(
+OUTPUT_TABLE = KeyTable(
     "`output`",
     (
         Key(
@@ -81,7 +81,7 @@ OUTPUT_TABLE = Table(
 )
 
 
-def _read_file_of(table: Table) -> Any:
+def _read_file_of(table: KeyTable) -> Any:
     (key,) = table.keys
 
     def read(node: Node, reading: Reading) -> str | None:

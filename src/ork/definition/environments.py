@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ork.definition.actions import read_path
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import is_scalar, read_text
@@ -42,7 +42,7 @@ def _read_requirements_file(node: Node, reading: Reading) -> Environment | None:
     return None if file is None else Environment(requirements_file=file)
 
 
-ENVIRONMENT_TABLE = Table(
+ENVIRONMENT_TABLE = KeyTable(
     "an environment",
     (
         Key(

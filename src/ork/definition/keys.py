@@ -62,7 +62,7 @@ class Key(NamedTuple):
     nullable: bool = False
 
 
-class Table:
+class KeyTable:
     """The keys of one kind of map. `what` names the map in messages, e.g. "a task"; `elsewhere` has the names that
     other tools use for some keys."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
 from ork.definition.report import ProblemReport
@@ -92,7 +92,7 @@ def _read_image(node: Node, reading: Reading) -> str | None:
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 
-LOCATION_TABLE = Table(
+LOCATION_TABLE = KeyTable(
     "a location",
     (
         Key("name", read_name, "The name of the location.", {"$ref": "#/$defs/name"}, required=True),

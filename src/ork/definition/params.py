@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null, scalar_value
 from ork.definition.param_types import WrongTypeError, fit
 from ork.definition.problems import quoted
@@ -38,7 +38,7 @@ def _read_default(node: Node, reading: Reading) -> Const | None:
         return None
 
 
-PARAM_TABLE = Table(
+PARAM_TABLE = KeyTable(
     "a param",
     (
         Key("type", _read_type, "The type of its values. Default: any JSON value.", {"$ref": "#/$defs/type"}),

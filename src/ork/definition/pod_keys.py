@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ork.definition.containers import read_image
-from ork.definition.keys import Key, Reader, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reader, Reading
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.values import entries_of, integer, items_of, read_text
@@ -61,7 +61,7 @@ def _one_of(options: tuple[str, ...]) -> Reader:
     return read
 
 
-TOLERATION_TABLE = Table(
+TOLERATION_TABLE = KeyTable(
     "a toleration",
     (
         Key("key", _read_label, "The taint's key. Default: all keys, with `operator: Exists`.", _TEXT),
@@ -125,7 +125,7 @@ def refuse_on_kubernetes(values: Mapping[str, Any], node: Node, reading: Reading
         reading.refuse("ORK608", f"{quoted(gpu)} is not a number of accelerators", node.get("gpu") or node, hint=hint)
 
 
-KUBERNETES_TABLE = Table(
+KUBERNETES_TABLE = KeyTable(
     "`kubernetes`",
     (
         Key("namespace", _read_namespace, "The namespace of tasks. Default: that of the kubeconfig.", _TEXT),

@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from ork.definition.keys import Key, Reader, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reader, Reading
 from ork.definition.nodes import Kind, Node, is_null, scalar_value
 from ork.definition.problems import Problem, quoted
 from ork.definition.report import ProblemReport, Suggester
@@ -110,7 +110,7 @@ _read_usd = _number("an amount in dollars", MAX_USD, zero_allowed=True)
 _AMOUNT = {"type": "number", "minimum": 0, "maximum": MAX_USD}
 _TEXT = {"type": "string"}
 
-PRICE_TABLE = Table(
+PRICE_TABLE = KeyTable(
     "a price",
     (
         Key("usd", _read_usd, "Dollars for `per` units.", _AMOUNT, required=True),
@@ -127,7 +127,7 @@ PRICE_TABLE = Table(
 )
 
 _seconds = _number("a number of seconds", 86_400.0, zero_allowed=True)
-BILLING_TABLE = Table(
+BILLING_TABLE = KeyTable(
     "how time is billed",
     (
         Key("minimum_seconds", _seconds, "The shortest time that is billed.", _AMOUNT),
@@ -146,7 +146,7 @@ def _read_from(node: Node, reading: Reading) -> bool | None:
     return None if text is None else text == "page"
 
 
-SOURCE_TABLE = Table(
+SOURCE_TABLE = KeyTable(
     "a source of prices",
     (
         Key("title", read_text, "What was read.", _TEXT, required=True),
@@ -218,9 +218,9 @@ def _priced_name(known: Collection[str] | None) -> Reader:
     return read
 
 
-def _table(read_price: Reader, known: Collection[str] | None) -> Table:
+def _table(read_price: Reader, known: Collection[str] | None) -> KeyTable:
     price = {"anyOf": [_AMOUNT, {"$ref": "#/$defs/price"}]}
-    return Table(
+    return KeyTable(
         "a price file",
         (
             Key("date", _read_date, "The day of the prices.", _TEXT, required=True),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ork.definition.actions import read_path
 from ork.definition.alarm_key import ALARM_SCHEMA, read_alarm
 from ork.definition.custom import check_executor, custom_executors_of, read_class, read_shared_config
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.pod_keys import read_kubernetes
 from ork.definition.problems import Problem, quoted
@@ -76,7 +76,7 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _read_slots = integer(1, MAX_SLOTS)
 
-POOL_TABLE = Table(
+POOL_TABLE = KeyTable(
     "a pool",
     (
         Key(
@@ -90,7 +90,7 @@ POOL_TABLE = Table(
     ),
 )
 
-EXECUTOR_TABLE = Table(
+EXECUTOR_TABLE = KeyTable(
     "an executor's settings",
     (
         Key("class", read_class, "Its class, as `package.module:Class`; or `http` or `sql`.", {"type": "string"}),
@@ -190,7 +190,7 @@ def _read_alert(node: Node, reading: Reading) -> Any:
         return None
 
 
-GCP_TABLE = Table(
+GCP_TABLE = KeyTable(
     "`gcp`",
     (
         Key("project", read_cloud_name, "The id of the Google Cloud project.", {"type": "string"}, required=True),
@@ -222,7 +222,7 @@ def _read_ui(node: Node, reading: Reading) -> PublishConfig | None:
     return read_ui(node, reading)
 
 
-PROJECT_TABLE = Table(
+PROJECT_TABLE = KeyTable(
     "ork.yaml",
     (
         Key(

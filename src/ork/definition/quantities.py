@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.values import read_text
@@ -55,7 +55,7 @@ def memory_text(size: int) -> str:
 
 CPU_KEY = Key("cpu", read_cpu, "CPUs: `2`, `0.5` or `500m`.", {"type": ["number", "string"]})
 MEMORY_KEY = Key("memory", read_memory, "Memory: `512Mi`, `2Gi`, `500M`.", {"type": ["integer", "string"]})
-RESOURCES_TABLE = Table("`resources`", (CPU_KEY, MEMORY_KEY))
+RESOURCES_TABLE = KeyTable("`resources`", (CPU_KEY, MEMORY_KEY))
 
 
 def read_resources(node: Node, reading: Reading) -> Resources | None:

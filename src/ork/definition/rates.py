@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import duration, integer, is_scalar, seconds_of
@@ -15,7 +15,7 @@ _RATE = re.compile(r"(\d{1,7})\s*/\s*(.+)")
 _UNIT = re.compile(r"ms|[smhd]")
 _EXAMPLES = "write `10/s`, `100/m`, `1000/h`, or `{count: 5, seconds: 30}`"
 
-RATE_TABLE = Table(
+RATE_TABLE = KeyTable(
     "a rate",
     (
         Key(

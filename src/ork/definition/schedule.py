@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
@@ -116,7 +116,7 @@ def _zone_hint(text: str) -> str:
     return Suggester(sorted(available_timezones())).hint(text) or "use a name such as `Europe/Prague` or `UTC`"
 
 
-SCHEDULE_TABLE = Table(
+SCHEDULE_TABLE = KeyTable(
     "a schedule",
     (
         Key(

@@ -10,7 +10,7 @@ from ork.definition.budgets import BUDGET_TABLE
 from ork.definition.conditions import CONDITION_TABLE
 from ork.definition.containers import INPUT_TABLE, OUTPUT_TABLE
 from ork.definition.environments import ENVIRONMENT_TABLE
-from ork.definition.keys import Table
+from ork.definition.keys import KeyTable
 from ork.definition.locations_file import LOCATION_TABLE
 from ork.definition.params import PARAM_TABLE
 from ork.definition.pod_keys import KUBERNETES_TABLE, TOLERATION_TABLE
@@ -128,7 +128,7 @@ def locations_schema() -> dict[str, Any]:
     return {"$schema": _DRAFT, "title": "Ork locations", "anyOf": [entries, wrapped], "$defs": definitions}
 
 
-def _object(table: Table) -> dict[str, Any]:
+def _object(table: KeyTable) -> dict[str, Any]:
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {key.name: {"description": key.description, **key.schema} for key in table.keys},

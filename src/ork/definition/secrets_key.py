@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import choice, duration, entries_of, read_name, read_text
@@ -118,7 +118,7 @@ def _read_allow(node: Node, reading: Reading) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-SECRET_TABLE = Table(
+SECRET_TABLE = KeyTable(
     "a secret",
     (
         Key(
@@ -159,7 +159,7 @@ SECRET_TABLE = Table(
     ),
 )
 
-OUTBOUND_TABLE = Table(
+OUTBOUND_TABLE = KeyTable(
     "outbound",
     (
         Key(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import duration, entries_of, items_of, read_name, read_text
@@ -81,7 +81,7 @@ def _read_session(node: Node, reading: Reading) -> float | None:
     return seconds  # type: ignore[no-any-return]
 
 
-ROLE_TABLE = Table(
+ROLE_TABLE = KeyTable(
     "a role",
     (
         Key("groups", items_of(read_text), "Members of one of these groups.", _TEXTS),
@@ -99,7 +99,7 @@ def _read_roles(node: Node, reading: Reading) -> tuple[RoleRule, ...] | None:
     return tuple(sorted(rules, key=lambda rule: ROLES.index(rule.role)))
 
 
-OIDC_TABLE = Table(
+OIDC_TABLE = KeyTable(
     "a provider",
     (
         Key("issuer", _read_issuer, "The provider's issuer, as its discovery document names it.", {"type": "string"}, required=True),
@@ -174,7 +174,7 @@ def _fields(values: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-SIGN_IN_TABLE = Table(
+SIGN_IN_TABLE = KeyTable(
     "`sign_in`",
     (Key("oidc", _read_oidc, "A provider of OpenID Connect.", {"$ref": "#/$defs/oidc"}, required=True),),
 )

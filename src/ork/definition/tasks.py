@@ -20,7 +20,7 @@ from ork.definition.conditions import WHEN_KEY
 from ork.definition.containers import CONTAINER_KEYS, WORKER_KEY
 from ork.definition.custom import read_config
 from ork.definition.environments import ENVIRONMENT_KEY
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, scalar_value
 from ork.definition.problems import quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
@@ -178,7 +178,7 @@ _SYNONYMS = {
     "container": "image",
 }
 
-TASK_TABLE = Table(
+TASK_TABLE = KeyTable(
     "a task",
     (
         Key(
@@ -256,7 +256,7 @@ TASK_TABLE = Table(
     _SYNONYMS,
 )
 
-DEFAULTS_TABLE = Table("`defaults`", SHARED_KEYS)
+DEFAULTS_TABLE = KeyTable("`defaults`", SHARED_KEYS)
 
 _SPEC_FIELDS = (
     "depends_on",

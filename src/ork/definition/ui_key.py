@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.values import duration, integer, is_scalar, read_boolean, read_text
@@ -41,7 +41,7 @@ def _read_every(node: Node, reading: Reading) -> float | None:
     return seconds
 
 
-PUBLISH_TABLE = Table(
+PUBLISH_TABLE = KeyTable(
     "`publish`",
     (
         Key("to", _read_target, "A folder, or a bucket: gs://, s3:// or az://.", {"type": "string"}, required=True),
@@ -72,7 +72,7 @@ def _read_publish(node: Node, reading: Reading) -> PublishConfig | None:
     return PublishConfig(**values) if "to" in values else None
 
 
-UI_TABLE = Table(
+UI_TABLE = KeyTable(
     "`ui`",
     (
         Key(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ork.definition.containers import read_image
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.pod_keys import POD_KEYS, refuse_on_kubernetes
 from ork.definition.problems import Problem, quoted
@@ -240,7 +240,7 @@ def _read_capability(node: Node, reading: Reading) -> str | None:
 
 _TEXT = {"type": "string"}
 
-WORKER_TABLE = Table(
+WORKER_TABLE = KeyTable(
     "a worker config",
     (
         Key(

@@ -12,7 +12,7 @@ from ork.definition.actions import known_or_default, read_path
 from ork.definition.budgets import read_budget
 from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.environments import ENVIRONMENT_KEY
-from ork.definition.keys import Key, Reading, Table
+from ork.definition.keys import Key, KeyTable, Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.params import PARAMS_SCHEMA, read_params
 from ork.definition.report import ProblemReport
@@ -146,7 +146,7 @@ def _read_prefix(node: Node, reading: Reading) -> str | None:
     return text
 
 
-IMPORT_TABLE = Table(
+IMPORT_TABLE = KeyTable(
     "an import",
     (
         Key("dbt", read_path, "The folder of a dbt project.", {"type": "string"}, required=True),
@@ -204,7 +204,7 @@ def _read_import(node: Node, defaults: dict[str, Any], reading: Reading) -> Pars
 
 _MISSING_HINTS = {"name": "add `name: my_workflow`", "tasks": "add `tasks:` with at least one task below it"}
 
-WORKFLOW_TABLE = Table(
+WORKFLOW_TABLE = KeyTable(
     "a workflow",
     (
         Key("name", read_name, "The unique name of the workflow.", {"$ref": "#/$defs/name"}, required=True),

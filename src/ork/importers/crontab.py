@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, Place, safe_name
+from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, SourceLine, safe_name
 from ork.importers.yaml_text import literal
 
 _VARIABLE = re.compile(r"""\s*(["']?)([A-Za-z_]\w*)\1\s*=\s*(.*?)\s*$""")
@@ -71,7 +71,7 @@ class CrontabOptions(NamedTuple):
 
 @dataclass
 class _Line:
-    place: Place
+    place: SourceLine
     schedule: str
     user: str | None
     command: str
@@ -104,7 +104,7 @@ def _lines(text: str, file: str, has_user: bool, project: ImportedProject) -> li
     variables: dict[str, str] = {}
     comment: str | None = None
     for number, raw in enumerate(text.split("\n"), 1):
-        line, place = raw.strip(), Place(file, number)
+        line, place = raw.strip(), SourceLine(file, number)
         if not line or line.startswith("#"):
             comment = line.lstrip("# ").strip() or None if line else None
             continue
@@ -128,7 +128,12 @@ def _unquoted(text: str) -> str:
 
 
 def _job(
-    line: str, place: Place, has_user: bool, variables: dict[str, str], comment: str | None, project: ImportedProject
+    line: str,
+    place: SourceLine,
+    has_user: bool,
+    variables: dict[str, str],
+    comment: str | None,
+    project: ImportedProject,
 ) -> _Line | None:
     words = 1 if line.startswith("@") else 5
     parts = line.removeprefix("-").split(None, words + has_user)

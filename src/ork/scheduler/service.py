@@ -20,7 +20,7 @@ from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler, first_of
-from ork.scheduler.waiting import Waiting
+from ork.scheduler.waiting import DeferredExecutor
 from ork.state.records import LookAhead
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import NOTIFICATIONS, TelemetryEvent
@@ -71,7 +71,7 @@ class SchedulerService:
         store: SchedulerStore,
         *,
         watch_death: WatchDeath = lambda _identity: None,
-        waiting: Waiting | None = None,
+        waiting: DeferredExecutor | None = None,
         outbox: Outbox | None = None,
         refresher: Refreshing | None = None,
         now: Callable[[], datetime] = utc_now,

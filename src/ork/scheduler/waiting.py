@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ork.scheduler.poll import Poller
 
 
-class Waiting(Executor):
+class DeferredExecutor(Executor):
     """Creates the poller for the first attempt that waits for a job. Until then there is nothing to do."""
 
     name = DEFERRED

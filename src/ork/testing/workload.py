@@ -84,7 +84,7 @@ def draw_limits(random: Random) -> dict[str, int]:
     return {name: slots for name, slots in limits.items() if random.random() < 0.4}
 
 
-class Client(SimulatedProcess):
+class SimulatedClient(SimulatedProcess):
     """A user's command line: it gets errors and retries, but does not crash."""
 
     async def _stumble(self) -> None:
@@ -97,7 +97,7 @@ class People:
     def __init__(
         self,
         random: Random,
-        client: Client,
+        client: SimulatedClient,
         store: StateStore,
         versions: tuple[Version, ...],
         more: Random | None = None,

@@ -29,7 +29,7 @@ from ork.testing.platform import LONGEST_START, NO_GROUPS, draw_platform
 from ork.testing.timetable import NAME as TIMETABLE
 from ork.testing.timetable import Timetable
 from ork.testing.violations import Violation
-from ork.testing.workload import POOL, Client, People, draw_limits, draw_versions
+from ork.testing.workload import POOL, People, SimulatedClient, draw_limits, draw_versions
 
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and its external job
 MAX_INSTANCES = 10
@@ -115,7 +115,7 @@ class World:
         self.has_lost_a_machine = False
         hosts = self.random.choice((1, 2, 2, 3)) + (on == "firestore")  # contention is what is simulated there
         self.hosts = [self._make_host(number) for number in range(hosts)]
-        client = Client("people", self.kernel, self.faults)
+        client = SimulatedClient("people", self.kernel, self.faults)
         more = None if plain else self._more
         triggered = tuple(version for version in self.versions if not version.workflow.params)
         self.people = People(self.random, client, self.backend.view(client), triggered, more, self._waiting_approvals)

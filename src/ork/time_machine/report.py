@@ -71,7 +71,7 @@ class ClockChange(Record):
     fires: tuple[datetime, ...]
 
 
-class Moment(Record):
+class BusyMoment(Record):
     """A period in which a limit made somebody wait, or times of a schedule that got no run. `alike` counts the other moments
     of the same limit and workflows, which were no worse."""
 
@@ -92,7 +92,7 @@ class Report(Record):
     schedules: tuple[ScheduleReport, ...]
     limits: tuple[LimitReport, ...]
     clock_changes: tuple[ClockChange, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[BusyMoment, ...]
     assumed: tuple[str, ...]  # tasks whose duration is assumed: WORKFLOW.TASK
     problems: tuple[tuple[str, int], ...]  # failures that come from the workflow itself, and their number
     notes: tuple[str, ...]
@@ -197,11 +197,11 @@ def _clock_changes(entry: ScheduleEntry, plan: SimulationPlan) -> list[ClockChan
     ]
 
 
-def _moments(recorder: Recorder) -> list[Moment]:
+def _moments(recorder: Recorder) -> list[BusyMoment]:
     """Missed times, the most first; then waits, the longest first. Waits for one limit that overlap are one moment, and of
     moments of the same limit and workflows only the worst is kept."""
     found = [
-        Moment(each.first, each.first, "missed", (each.workflow,), each.count, 0.0, each.why)
+        BusyMoment(each.first, each.first, "missed", (each.workflow,), each.count, 0.0, each.why)
         for each in recorder.missed
     ]
     by_limit: dict[str, list[Waited]] = {}
@@ -209,7 +209,7 @@ def _moments(recorder: Recorder) -> list[Moment]:
         by_limit.setdefault(each.limit, []).append(each)
     found += [_merged(group) for waited in by_limit.values() for group in _overlapping(waited)]
     found.sort(key=lambda each: (each.what != "missed", -each.seconds, -each.count, each.start))
-    worst: dict[tuple[str, tuple[str, ...]], Moment] = {}
+    worst: dict[tuple[str, tuple[str, ...]], BusyMoment] = {}
     for moment in found:
         kind = moment.what, moment.workflows
         worst[kind] = moment if kind not in worst else replaced(worst[kind], alike=worst[kind].alike + 1)
@@ -229,10 +229,10 @@ def _overlapping(waited: Sequence[Waited]) -> list[list[Waited]]:
     return groups
 
 
-def _merged(group: Sequence[Waited]) -> Moment:
+def _merged(group: Sequence[Waited]) -> BusyMoment:
     workflows = tuple(sorted({each.workflow for each in group}))
     longest = max(each.seconds for each in group)
-    return Moment(group[0].since, max(each.until for each in group), group[0].limit, workflows, len(group), longest)
+    return BusyMoment(group[0].since, max(each.until for each in group), group[0].limit, workflows, len(group), longest)
 
 
 def _seconds(start: datetime | None, end: datetime | None) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ork.compile.load import load_workflow
-from ork.definition.keys import Table
+from ork.definition.keys import KeyTable
 from ork.definition.project_file import PROJECT_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
 from ork.definition.tasks import TASK_TABLE
@@ -17,7 +17,7 @@ from ork.definition.workflow_file import WORKFLOW_TABLE
 @pytest.mark.parametrize(
     "table", [WORKFLOW_TABLE, TASK_TABLE, SCHEDULE_TABLE, PROJECT_TABLE], ids=lambda table: table.what
 )
-def test_every_key_is_documented(tree: Path, table: Table) -> None:
+def test_every_key_is_documented(tree: Path, table: KeyTable) -> None:
     text = (tree / "docs" / "language.md").read_text()
     rows = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
     assert [key.name for key in table.keys if f"`{key.name}`" not in rows] == []

@@ -10,7 +10,7 @@ import pytest
 
 from ork.definition.approvals import APPROVAL_TABLE
 from ork.definition.conditions import CONDITION_TABLE
-from ork.definition.keys import Table
+from ork.definition.keys import KeyTable
 from ork.definition.params import PARAM_TABLE
 from ork.definition.project_file import PROJECT_TABLE
 from ork.definition.rates import RATE_TABLE
@@ -36,9 +36,9 @@ WORKFLOW = workflow_schema()
         (RATE_TABLE, project_schema()["$defs"]["rate"]),
         (PROJECT_TABLE, project_schema()),
     ],
-    ids=lambda value: value.what if isinstance(value, Table) else "",
+    ids=lambda value: value.what if isinstance(value, KeyTable) else "",
 )
-def test_every_key_is_in_the_schema_with_its_description_and_no_other(table: Table, schema: dict[str, Any]) -> None:
+def test_every_key_is_in_the_schema_with_its_description_and_no_other(table: KeyTable, schema: dict[str, Any]) -> None:
     assert {name: part["description"] for name, part in schema["properties"].items()} == {
         key.name: key.description for key in table.keys
     }

@@ -13,7 +13,7 @@ from lightkube.config.models import Cluster, User
 
 from ork.app.kubernetes import make_executor
 from ork.executors.executor import GroupOrder, LaunchOrder, Presence
-from ork.executors.kubernetes.connection import Connection
+from ork.executors.kubernetes.connection import ClusterConnection
 from ork.executors.kubernetes.executor import KubernetesExecutor
 from ork.model.ids import AttemptKey
 from ork.model.record import replaced
@@ -25,7 +25,7 @@ from tests.integration.workshop import Workshop
 from tests.unit.executors.scripted_cluster import ScriptedCluster
 
 CONFIG = KubeConfig.from_one(cluster=Cluster(server="https://cluster.invalid"), user=User(), namespace="ns").get()
-CONNECTION = Connection(CONFIG, "ns", "abc123", "https://cluster.invalid")
+CONNECTION = ClusterConnection(CONFIG, "ns", "abc123", "https://cluster.invalid")
 
 
 def pod_document(image: str = "image", **changes: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _TEXT = r"[\w!$&'()*+,;=:@%./~?\[\]{}|^-]*"
 _BACK = re.compile(rf"/ui/{_TEXT}(#{_TEXT})?", re.ASCII)
 
 
-class Flow(NamedTuple):
+class SignOnFlow(NamedTuple):
     random: str
     ends: int
     back: str
@@ -56,14 +56,14 @@ class Flows:
         self._signer = StoreKeySigner(store, "oidc")
         self._client = (issuer, client_id)
 
-    async def begin(self, back: str, port: int, now: datetime) -> tuple[Flow, str]:
+    async def begin(self, back: str, port: int, now: datetime) -> tuple[SignOnFlow, str]:
         """A new sign-in, and the cookie for it."""
         flow = await self._flow(secrets.token_urlsafe(16), int(now.timestamp()) + SECONDS, back, port)
         kept = urlsafe_b64encode(back.encode()).rstrip(b"=").decode()
         signature = await self._sign("cookie", flow.random, flow.ends, back, port)
         return flow, f"{flow.random}.{flow.ends}.{kept}.{signature}"
 
-    async def find(self, cookies: Iterable[str], state: str, port: int) -> Flow | None:
+    async def find(self, cookies: Iterable[str], state: str, port: int) -> SignOnFlow | None:
         """The sign-in that this browser began with this state; it may have ended."""
         for found in filter(None, map(_COOKIE.fullmatch, cookies)):
             back = _decoded(found["back"])
@@ -74,9 +74,9 @@ class Flows:
                 return flow
         return None
 
-    async def _flow(self, random: str, ends: int, back: str, port: int) -> Flow:
+    async def _flow(self, random: str, ends: int, back: str, port: int) -> SignOnFlow:
         state, nonce, verifier = [await self._sign(use, random, port) for use in ("state", "nonce", "verifier")]
-        return Flow(random, ends, back, state, nonce, verifier)
+        return SignOnFlow(random, ends, back, state, nonce, verifier)
 
     async def _sign(self, use: str, *parts: str | int) -> str:
         return await self._signer.sign(use, *self._client, *parts)

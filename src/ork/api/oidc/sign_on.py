@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from ork.api.oidc.failures import SignInFailure, start_again, wrong_answer
-from ork.api.oidc.flow import Flow, Flows
+from ork.api.oidc.flow import Flows, SignOnFlow
 from ork.api.oidc.id_tokens import Expected, UnknownKey, verified_claims
 from ork.api.oidc.provider import Metadata, Provider
 from ork.api.quotas import Quota, RequestRates
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
 class SignedOn(NamedTuple):
     person: Person
     role: Role
-    flow: Flow
+    flow: SignOnFlow
 
 
 class SignOn:
@@ -147,7 +147,7 @@ class SignOn:
         return code
 
     async def _claims(
-        self, flow: Flow, code: str, redirect_uri: str, metadata: Metadata, now: datetime
+        self, flow: SignOnFlow, code: str, redirect_uri: str, metadata: Metadata, now: datetime
     ) -> Mapping[str, Any]:
         answer = await self._provider.tokens(code, flow.verifier, redirect_uri)
         access = answer.get("access_token")

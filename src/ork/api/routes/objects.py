@@ -71,7 +71,7 @@ Start = Annotated[int, Query(ge=0, le=_LARGEST_NUMBER, description="The first by
 Size = Annotated[int | None, Query(ge=0, le=_LARGEST_NUMBER, description="Maximum number of bytes.")]
 
 
-class _Kept:
+class _RouteState:
     """State that the routes share for one API."""
 
     def __init__(self, objects: KeyedDocuments) -> None:
@@ -121,12 +121,12 @@ class _Kept:
             yield
 
 
-def _kept(api: Api) -> _Kept:
-    kept = api.kept.get(_Kept)
+def _kept(api: Api) -> _RouteState:
+    kept = api.kept.get(_RouteState)
     if kept is None:
         assert isinstance(api.objects, KeyedDocuments)
-        kept = api.kept[_Kept] = _Kept(api.objects)
-    assert isinstance(kept, _Kept)
+        kept = api.kept[_RouteState] = _RouteState(api.objects)
+    assert isinstance(kept, _RouteState)
     return kept
 
 
@@ -174,7 +174,7 @@ async def get_object(
     return Response(status_code=204) if data is None else Response(data, media_type=_BYTES)
 
 
-def _in_parts(kept: _Kept, key: str, start: int, end: int) -> Response:
+def _in_parts(kept: _RouteState, key: str, start: int, end: int) -> Response:
     """Yields a large object in parts. Objects are written once; if one becomes shorter, the connection is aborted and
     the client retries."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ork.cli.paint import Line
     from ork.time_machine.plan import SimulationPlan
     from ork.time_machine.project import ProjectCopy
-    from ork.time_machine.report import ClockChange, LimitReport, Moment, Report, ScheduleReport
+    from ork.time_machine.report import ClockChange, LimitReport, BusyMoment, Report, ScheduleReport
 
 DEFAULT_RANGE = timedelta(days=30)
 NAMES_SHOWN = 5
@@ -213,7 +213,7 @@ def _clock_change_row(each: ClockChange, timezone: str) -> tuple[str, ...]:
     )
 
 
-def _moment_row(each: Moment) -> tuple[str, ...]:
+def _moment_row(each: BusyMoment) -> tuple[str, ...]:
     from ork.status.formatting import duration
 
     alike = f"{each.alike:,} more" if each.alike else ""

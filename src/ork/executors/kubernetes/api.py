@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ork.errors import AnswerLostError, EngineError, EngineUnreachableError
-from ork.executors.kubernetes.connection import Connection
+from ork.executors.kubernetes.connection import ClusterConnection
 from ork.executors.kubernetes.pods import PodSeen, seen
 from ork.model.record import Record
 
@@ -43,7 +43,7 @@ class JobSeen(Record):
     age_seconds: float = 0.0
 
 
-class Listed(Record):
+class ListedPods(Record):
     pods: list[PodSeen]
     version: str
 
@@ -51,7 +51,7 @@ class Listed(Record):
 class ClusterApi:
     """The Jobs and pods of one namespace. `transport` replaces the network, for tests."""
 
-    def __init__(self, connection: Connection, transport: Any = None) -> None:
+    def __init__(self, connection: ClusterConnection, transport: Any = None) -> None:
         self.connection = connection
         self._transport = transport
         self._made: AsyncClient | None = None
@@ -97,14 +97,14 @@ class ClusterApi:
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def pods(self, labels: dict[str, str]) -> Listed:
+    async def pods(self, labels: dict[str, str]) -> ListedPods:
         """All pods with these labels, in pages, and the version from which a watch goes on."""
         from lightkube.resources.core_v1 import Pod
 
-        async def listed() -> Listed:
+        async def listed() -> ListedPods:
             pages = self._client.list(Pod, labels=_selector(labels), chunk_size=PAGE_SIZE, namespace=self._namespace)
             found = [each async for pod in pages if (each := seen(pod)) is not None]
-            return Listed(found, pages.resourceVersion)
+            return ListedPods(found, pages.resourceVersion)
 
         return await self._repeated(listed)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HINT = "set KUBECONFIG or `context`, or run the scheduler in a pod with a service account"
 
 
-class Connection(Record):
+class ClusterConnection(Record):
     """`identity` is the same for all who reach this cluster: a hash of its certificate authority, or of its address if it has
     none."""
 
@@ -28,7 +28,7 @@ class Connection(Record):
     server: str
 
 
-def connection_to(place: KubernetesPlace, kubeconfig: str | None = None) -> Connection:
+def connection_to(place: KubernetesPlace, kubeconfig: str | None = None) -> ClusterConnection:
     """UsageError if there is no such context, or no configuration at all, or the extra `kubernetes` is not installed."""
     try:
         from lightkube.config.kubeconfig import KubeConfig
@@ -53,7 +53,7 @@ def connection_to(place: KubernetesPlace, kubeconfig: str | None = None) -> Conn
         from lightkube.config.models import User
 
         config = config._replace(user=User())
-    return Connection(
+    return ClusterConnection(
         config, place.namespace or config.namespace, _identity(config), str(config.cluster.server).rstrip("/")
     )
 

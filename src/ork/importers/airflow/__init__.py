@@ -14,7 +14,7 @@ from importlib import resources
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.evaluator import AirflowEvaluator
 from ork.importers.airflow.objects import FRAMEWORK_OBJECTS, Dag
-from ork.importers.project import ImportedProject, Level, Place
+from ork.importers.project import ImportedProject, Level, SourceLine
 from ork.importers.python.evaluate import TooMuchError
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
@@ -60,7 +60,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
             project.note(
                 Level.TODO,
                 "the file does more than an import follows; it was left out after that",
-                Place(module.path, 1),
+                SourceLine(module.path, 1),
             )
         dags = [dag for dag in evaluator.dags if dag.tasks and (dag.dag_id, dag.place.file, dag.place.line) not in seen]
         seen |= {(dag.dag_id, dag.place.file, dag.place.line) for dag in dags}
@@ -68,7 +68,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
             project.note(
                 Level.TODO,
                 "no task of its DAG is known before the file is run",
-                Place(module.path, evaluator.dags[0].place.line),
+                SourceLine(module.path, evaluator.dags[0].place.line),
             )
         found += [(dag, evaluator) for dag in dags]
     return found

@@ -7,7 +7,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from ork.importers.airflow.objects import Dag, Group, Operator
+from ork.importers.airflow.objects import AirflowGroup, Dag, Operator
 from ork.importers.airflow.schedules import DagSchedule, schedule_of
 from ork.importers.project import (
     ImportedProject,
@@ -21,7 +21,7 @@ from ork.importers.project import (
 )
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.extract import CopiedFiles, CopiedModule
-from ork.importers.python.values import Call, Function, Scope, is_known
+from ork.importers.python.values import ForeignCall, NameScope, SourceFunction, is_known
 
 HELPER = "airflow_values"
 MODULE = "from_airflow"
@@ -118,7 +118,7 @@ class DagBuilder:
         for left, right in inner:
             _link(left, right, pairs)
         for left, right in self.dag.edges:
-            if isinstance(left, Group) or isinstance(right, Group):
+            if isinstance(left, AirflowGroup) or isinstance(right, AirflowGroup):
                 for before in _ends(left, is_last=True):
                     for after in _ends(right, is_last=False):
                         _link(before, after, pairs)
@@ -339,7 +339,7 @@ class DagBuilder:
         """Whether the name is a macro of the DAG; its function is then copied."""
         macros = self.dag.keywords.get("user_defined_macros")
         value = macros.get(name) if isinstance(macros, dict) else None
-        if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        if isinstance(value, SourceFunction) and not isinstance(value.node, ast.Lambda):
             missing = self.module.need_function(value)
             if value.name != name:
                 self.module.wrappers.append(f"{name} = {value.name}")
@@ -349,7 +349,7 @@ class DagBuilder:
             return True
         return False
 
-    def scope(self) -> Scope:
+    def scope(self) -> NameScope:
         return self.dag.module.scope  # type: ignore[no-any-return]
 
 
@@ -398,7 +398,7 @@ def _add_condition(task: ImportedTask, condition: dict[str, Any]) -> None:
 
 def _param(value: Any) -> tuple[Any, str | None]:
     """The default and the description of a param."""
-    if isinstance(value, Call):
+    if isinstance(value, ForeignCall):
         default = value.args[0] if value.args else value.keywords.get("default")
         description = value.keywords.get("description")
         return json_or_none(default), description if isinstance(description, str) else None

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from ork.importers.airflow.objects import (
+    AirflowGroup,
     Dag,
     DagFunction,
     Decorator,
-    Group,
     GroupFunction,
     Label,
     Operator,
@@ -23,7 +23,17 @@ from ork.importers.airflow.objects import (
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.known_calls import NOT_KNOWN
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Call, Class, Function, Imported, Later, LaterParam, Scope, Unknown
+from ork.importers.python.values import (
+    Bound,
+    Class,
+    ForeignCall,
+    Imported,
+    Later,
+    LaterParam,
+    NameScope,
+    SourceFunction,
+    Unknown,
+)
 
 _DECORATORS = ("task", "dag", "task_group", "setup", "teardown")
 _CHAINS = ("chain", "chain_linear", "cross_downstream")
@@ -35,7 +45,7 @@ class AirflowEvaluator(Evaluator):
         super().__init__(sources)
         self.dags: list[Dag] = []
         self._open: list[Dag] = []
-        self._groups: list[Group] = []
+        self._groups: list[AirflowGroup] = []
         self._unknown_loops = 0
 
     # Names that are known only when tasks run become templates, as a person would write them.
@@ -49,7 +59,7 @@ class AirflowEvaluator(Evaluator):
             return template_of(value)
         return super().text_of(value)
 
-    def settled(self, value: Any, node: ast.AST, scope: Scope) -> Any:
+    def settled(self, value: Any, node: ast.AST, scope: NameScope) -> Any:
         found = super().settled(value, node, scope)
         if found is not value and not isinstance(found, Unknown) and self._open:
             self._problem(f"the DAG depends on `{value}`; its default {found!r} was taken", node, scope)
@@ -67,7 +77,7 @@ class AirflowEvaluator(Evaluator):
 
     # Calls.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         match target:
             case TaskFunction():
                 return self._call_task(target, args, keywords, node, scope)
@@ -76,7 +86,7 @@ class AirflowEvaluator(Evaluator):
             case GroupFunction():
                 return self._call_group(target, args, keywords)
             case Decorator():
-                return self._decorate(target, args[0]) if args and isinstance(args[0], Function) else NOT_KNOWN
+                return self._decorate(target, args[0]) if args and isinstance(args[0], SourceFunction) else NOT_KNOWN
             case Bound():
                 return self._call_method(target, args, keywords, node, scope)
             case Class():
@@ -86,7 +96,7 @@ class AirflowEvaluator(Evaluator):
         return NOT_KNOWN
 
     def _call_airflow(
-        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
     ) -> Any:
         name, dotted = target.last, target.dotted
         is_airflow = dotted.startswith("airflow")
@@ -103,7 +113,7 @@ class AirflowEvaluator(Evaluator):
             self._chain(name, args)
             return None
         if is_decorator(dotted):
-            if args and isinstance(args[0], Function):
+            if args and isinstance(args[0], SourceFunction):
                 return self._decorate(Decorator(decorator_name(dotted), (), tuple(keywords.items())), args[0])
             return Decorator(decorator_name(dotted), tuple(args), tuple(keywords.items()))
         if dotted.endswith("Variable.get") and is_airflow and args and isinstance(args[0], str):
@@ -111,7 +121,7 @@ class AirflowEvaluator(Evaluator):
         if name == "Label" and is_airflow:
             return Label()
         if name == "Param" and is_airflow:
-            return Call(target, args, keywords, node, scope)
+            return ForeignCall(target, args, keywords, node, scope)
         if name == "XComArg" and args and isinstance(args[0], Operator):
             return TaskOutput(args[0])
         if name == "partial" and dotted.rpartition(".")[0].endswith(("Operator", "Sensor")):
@@ -120,7 +130,7 @@ class AirflowEvaluator(Evaluator):
             return self._new_operator(dotted, args, keywords, node, scope)
         return NOT_KNOWN
 
-    def _variable(self, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def _variable(self, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         if keywords.get("deserialize_json"):
             return Unknown(node, scope)
         default = args[1] if len(args) > 1 else keywords.get("default_var", keywords.get("default"))
@@ -141,7 +151,7 @@ class AirflowEvaluator(Evaluator):
                 return sorted(os.listdir(path))
         return None
 
-    def _new_dag(self, args: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope) -> Dag:
+    def _new_dag(self, args: list[Any], keywords: dict[str, Any], node: ast.AST, scope: NameScope) -> Dag:
         given = dict(zip(_POSITIONAL["DAG"], args, strict=False)) | keywords
         module = scope.module
         assert module is not None
@@ -150,16 +160,16 @@ class AirflowEvaluator(Evaluator):
         self.dags.append(dag)
         return dag
 
-    def _new_group(self, args: list[Any], keywords: dict[str, Any]) -> Group:
+    def _new_group(self, args: list[Any], keywords: dict[str, Any]) -> AirflowGroup:
         given = dict(zip(_POSITIONAL["TaskGroup"], args, strict=False)) | keywords
         name = given.get("group_id")
         parent = given.get("parent_group") or (self._groups[-1] if self._groups else None)
         dag = given.get("dag") or (self._open[-1] if self._open else None)
         defaults = given.get("default_args")
-        group = Group(
+        group = AirflowGroup(
             name if isinstance(name, str) else "group",
             dag if isinstance(dag, Dag) else None,
-            parent if isinstance(parent, Group) else None,
+            parent if isinstance(parent, AirflowGroup) else None,
             prefixes=given.get("prefix_group_id") is not False,
             defaults=defaults if isinstance(defaults, dict) else {},
         )
@@ -168,17 +178,17 @@ class AirflowEvaluator(Evaluator):
         return group
 
     def _call_class(
-        self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+        self, target: Class, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
     ) -> Any:
         base = operator_base(target)
         if base is None:
-            return Call(Imported(target.node.name), args, keywords, node, scope)
+            return ForeignCall(Imported(target.node.name), args, keywords, node, scope)
         made = self._new_operator(f"{base}/{target.node.name}", args, keywords, node, scope)
         made.custom = target
         return made
 
     def _new_operator(
-        self, dotted: str, args: list[Any], keywords: dict[str, Any], node: ast.AST, scope: Scope
+        self, dotted: str, args: list[Any], keywords: dict[str, Any], node: ast.AST, scope: NameScope
     ) -> Operator:
         module = scope.module
         assert module is not None
@@ -187,7 +197,7 @@ class AirflowEvaluator(Evaluator):
         dag = given.pop("dag", None)
         dag = dag if isinstance(dag, Dag) else (self._open[-1] if self._open else None)
         group = given.pop("task_group", None)
-        group = group if isinstance(group, Group) else (self._groups[-1] if self._groups else None)
+        group = group if isinstance(group, AirflowGroup) else (self._groups[-1] if self._groups else None)
         task_id = given.pop("task_id", args[0] if args and isinstance(args[0], str) else None)
         name = task_id if isinstance(task_id, str) else kind
         for outer in self._outer(group):
@@ -199,14 +209,14 @@ class AirflowEvaluator(Evaluator):
         return made
 
     @staticmethod
-    def _outer(group: Group | None) -> list[Group]:
+    def _outer(group: AirflowGroup | None) -> list[AirflowGroup]:
         found = []
         while group is not None:
             found.append(group)
             group = group.parent
         return found
 
-    def _enter(self, task: Operator, dag: Dag | None, group: Group | None) -> None:
+    def _enter(self, task: Operator, dag: Dag | None, group: AirflowGroup | None) -> None:
         """Adds the task to its DAG and group, with a name that is unique there."""
         if group is not None:
             task.task_id = f"{group.prefix}{task.task_id}"
@@ -224,7 +234,7 @@ class AirflowEvaluator(Evaluator):
 
     # Decorated functions.
 
-    def on_function(self, function: Function) -> Any:
+    def on_function(self, function: SourceFunction) -> Any:
         for decorator in reversed(function.decorators):
             if isinstance(decorator, Imported) and is_decorator(decorator.dotted):
                 return self._decorate(Decorator(decorator_name(decorator.dotted), (), ()), function)
@@ -232,7 +242,7 @@ class AirflowEvaluator(Evaluator):
                 return self._decorate(decorator, function)
         return function
 
-    def _decorate(self, decorator: Decorator, function: Function) -> Any:
+    def _decorate(self, decorator: Decorator, function: SourceFunction) -> Any:
         keywords = dict(decorator.keywords)
         if decorator.name == "dag":
             return DagFunction(function, keywords, list(decorator.args))
@@ -273,7 +283,7 @@ class AirflowEvaluator(Evaluator):
         args: list[Any],
         keywords: dict[str, Any],
         node: ast.Call,
-        scope: Scope,
+        scope: NameScope,
         mapped: dict[str, Any] | None = None,
         by_item: bool = False,
     ) -> TaskOutput:
@@ -304,7 +314,7 @@ class AirflowEvaluator(Evaluator):
 
     # Methods and attributes.
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: NameScope) -> Any:
         match owner:
             case Operator() if name == "output":
                 return TaskOutput(owner)
@@ -322,20 +332,20 @@ class AirflowEvaluator(Evaluator):
                 return name.lower()
             case Imported() if owner.last == "WeekDay":
                 return name
-            case Operator() | TaskOutput() | Group() | Dag() | TaskFunction() | Partial() | GroupFunction():
+            case Operator() | TaskOutput() | AirflowGroup() | Dag() | TaskFunction() | Partial() | GroupFunction():
                 return Bound(owner, name)
         return NOT_KNOWN
 
     def _call_method(
-        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
     ) -> Any:
         owner, name = bound
         owner = owner.task if isinstance(owner, TaskOutput) else owner
         match owner, name:
-            case ((Operator() | Group()), "set_upstream"):
+            case ((Operator() | AirflowGroup()), "set_upstream"):
                 self._edges(args[0], owner)
                 return None
-            case ((Operator() | Group()), "set_downstream"):
+            case ((Operator() | AirflowGroup()), "set_downstream"):
                 self._edges(owner, args[0])
                 return None
             case Operator(), ("as_setup" | "as_teardown"):
@@ -364,7 +374,7 @@ class AirflowEvaluator(Evaluator):
                 return Decorator("task", tuple(args), tuple((keywords | {"dag": owner}).items()))
             case Dag(), _:
                 return None
-            case ((Operator() | Group() | Partial() | TaskFunction()), _):
+            case ((Operator() | AirflowGroup() | Partial() | TaskFunction()), _):
                 return Unknown(node, scope)
             case Class(), "partial":
                 return Partial(f"{operator_base(owner)}/{owner.node.name}", keywords, owner)
@@ -381,7 +391,7 @@ class AirflowEvaluator(Evaluator):
 
     # Edges.
 
-    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
+    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: NameScope) -> Any:  # noqa: ARG002
         if not isinstance(op, ast.RShift | ast.LShift):
             return NOT_KNOWN
         if not (_is_node(left) or _is_node(right)):
@@ -414,23 +424,23 @@ class AirflowEvaluator(Evaluator):
 
     # Blocks.
 
-    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:  # noqa: ARG002
+    def on_with(self, value: Any, scope: NameScope, is_enter: bool) -> Any:  # noqa: ARG002
         stack: list[Any] | None = (
-            self._open if isinstance(value, Dag) else self._groups if isinstance(value, Group) else None
+            self._open if isinstance(value, Dag) else self._groups if isinstance(value, AirflowGroup) else None
         )
         if stack is not None:
             stack.append(value) if is_enter else stack.pop()
         return value
 
-    def on_condition(self, node: ast.If | ast.While | ast.IfExp, scope: Scope) -> None:
+    def on_condition(self, node: ast.If | ast.While | ast.IfExp, scope: NameScope) -> None:
         self._problem("a condition that is known only when the file is run: its first branch was taken", node, scope)
 
-    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: NameScope) -> None:
         self._unknown_loops += 1
         super().on_unknown_loop(node, scope)
         self._unknown_loops -= 1
 
-    def _problem(self, text: str, node: ast.AST, scope: Scope) -> None:
+    def _problem(self, text: str, node: ast.AST, scope: NameScope) -> None:
         if scope.module is None:
             return
         place = self.sources.place(scope.module, node)
@@ -469,7 +479,7 @@ def operator_base(target: Class, depth: int = 0) -> str | None:
 def _is_node(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_is_node, value))
-    return isinstance(value, Operator | Group | TaskOutput)
+    return isinstance(value, Operator | AirflowGroup | TaskOutput)
 
 
 def _nodes(value: Any) -> list[Any]:
@@ -477,7 +487,7 @@ def _nodes(value: Any) -> list[Any]:
         return [found for each in value for found in _nodes(each)]
     if isinstance(value, TaskOutput):
         return [value.task]
-    return [value] if isinstance(value, Operator | Group) else []
+    return [value] if isinstance(value, Operator | AirflowGroup) else []
 
 
 def template_of(output: TaskOutput) -> str:

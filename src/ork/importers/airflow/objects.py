@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ork.importers.project import Place
-from ork.importers.python.values import Class, Function
+from ork.importers.project import SourceLine
+from ork.importers.python.values import Class, SourceFunction
 
 
 @dataclass(eq=False)
 class Dag:
     dag_id: str
     keywords: dict[str, Any]
-    place: Place
+    place: SourceLine
     module: Any
     tasks: list[Operator] = field(default_factory=list)
     edges: list[tuple[Any, Any]] = field(default_factory=list)
-    problems: list[tuple[str, Place]] = field(default_factory=list)  # what could not be followed
-    function: Function | None = None  # of `@dag`: its parameters are params
+    problems: list[tuple[str, SourceLine]] = field(default_factory=list)  # what could not be followed
+    function: SourceFunction | None = None  # of `@dag`: its parameters are params
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -27,12 +27,12 @@ class Dag:
 
 
 @dataclass(eq=False)
-class Group:
+class AirflowGroup:
     """A TaskGroup. Its children are tasks and groups."""
 
     group_id: str
     dag: Dag | None
-    parent: Group | None = None
+    parent: AirflowGroup | None = None
     children: list[Any] = field(default_factory=list)
     prefixes: bool = True
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Group:
         return f"{outer}{self.group_id}." if self.prefixes else outer
 
     def tasks(self) -> list[Operator]:
-        return [task for each in self.children for task in (each.tasks() if isinstance(each, Group) else [each])]
+        return [task for each in self.children for task in (each.tasks() if isinstance(each, AirflowGroup) else [each])]
 
 
 @dataclass(eq=False)
@@ -54,10 +54,10 @@ class Operator:
     dotted: str
     task_id: str
     keywords: dict[str, Any]
-    place: Place
+    place: SourceLine
     dag: Dag | None = None
     args: list[Any] = field(default_factory=list)
-    function: Function | None = None
+    function: SourceFunction | None = None
     decorator: str = ""  # of a decorated task: "task", "task.branch" …
     mapped: dict[str, Any] | None = None  # the arguments of `expand`
     is_mapped_by_item: bool = False  # `expand_kwargs`
@@ -84,7 +84,7 @@ class TaskOutput:
 class TaskFunction:
     """A function with `@task`; calling it makes a task."""
 
-    function: Function
+    function: SourceFunction
     decorator: str
     keywords: dict[str, Any]
     partial: dict[str, Any] = field(default_factory=dict)
@@ -92,14 +92,14 @@ class TaskFunction:
 
 @dataclass(eq=False)
 class DagFunction:
-    function: Function
+    function: SourceFunction
     keywords: dict[str, Any]
     args: list[Any]
 
 
 @dataclass(eq=False)
 class GroupFunction:
-    function: Function
+    function: SourceFunction
     keywords: dict[str, Any]
 
 
@@ -126,7 +126,7 @@ class Decorator:
     keywords: tuple[tuple[str, Any], ...]
 
 
-FRAMEWORK_OBJECTS = (Dag, Group, Operator, TaskOutput, DagFunction, GroupFunction, Partial)
+FRAMEWORK_OBJECTS = (Dag, AirflowGroup, Operator, TaskOutput, DagFunction, GroupFunction, Partial)
 
 
 def outputs_in(value: Any) -> list[TaskOutput]:

@@ -11,12 +11,12 @@ from typing import Any
 
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskOutput
-from ork.importers.airflow.python_tasks import Arguments, custom_task, foreach, python_task
+from ork.importers.airflow.python_tasks import ArgumentCode, custom_task, foreach, python_task
 from ork.importers.airflow.sensors import SENSORS
 from ork.importers.airflow.sql_tasks import SQL_KINDS, sql_task
 from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier
-from ork.importers.python.values import Call, Unknown, is_known
+from ork.importers.python.values import ForeignCall, Unknown, is_known
 from ork.importers.shell import variable_for, with_expansion
 from ork.importers.yaml_text import literal
 
@@ -68,7 +68,7 @@ def word(value: Any, operator: Operator, builder: DagBuilder) -> Any:
 
 def _computed_value(value: Any, operator: Operator, builder: DagBuilder) -> Any:
     """A reference to a value that the helper task computes with the code of the file."""
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments.code(value)
     if arguments.inputs or isinstance(value, dict | list):
         raise Untranslatable("one of its arguments is known only when the file is run")
@@ -81,7 +81,7 @@ def computed(text: str, parts: list[str | Piece], operator: Operator, builder: D
     if any(part.tasks for part in pieces):
         raise Untranslatable(f"`{text[:60]}` mixes text with the output of a task")
     before = set(builder.secrets.get(operator.task_id, set()))
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments.code(text)
     added = builder.secrets.get(operator.task_id, set()) - before
     if added:
@@ -118,7 +118,7 @@ def environment_of(given: Any, operator: Operator, builder: DagBuilder) -> dict[
 
 
 def _env_pair(value: Any) -> tuple[str, Any] | None:
-    given = value.keywords if isinstance(value, Call) else value if isinstance(value, dict) else {}
+    given = value.keywords if isinstance(value, ForeignCall) else value if isinstance(value, dict) else {}
     if isinstance(given.get("name"), str) and "value" in given:
         return given["name"], given["value"]
     if isinstance(given.get("name"), str) and given.get("value_from") is not None:
@@ -224,7 +224,7 @@ def shell_script(parts: list[str | Piece], operator: Operator, builder: DagBuild
 
 
 def _helper_ref(piece: Piece, operator: Operator, builder: DagBuilder) -> str:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments._piece(piece)
     if arguments.inputs:
         raise Untranslatable("its template uses the output of a task in an expression")
@@ -235,7 +235,7 @@ def _bash_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder)
     """A command whose text needs code, or whose last line is read by another task."""
     from ork.importers.airflow.python_tasks import _write_wrapper
 
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     command = operator.keywords.get("bash_command")
     command = _from_file(command, builder) if isinstance(command, str) else command
     codes = [arguments.code(command)]
@@ -392,7 +392,7 @@ def kubernetes_pod(operator: Operator, task: ImportedTask, builder: DagBuilder) 
 
 
 def _resources(value: Any) -> dict[str, str]:
-    given = value.keywords.get("limits") or value.keywords.get("requests") if isinstance(value, Call) else None
+    given = value.keywords.get("limits") or value.keywords.get("requests") if isinstance(value, ForeignCall) else None
     if not isinstance(given, dict):
         return {}
     return {key: str(item) for key, item in given.items() if key in ("cpu", "memory") and isinstance(item, str | int)}
@@ -455,7 +455,7 @@ def _http_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder,
     given = operator.keywords
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements.add("requests")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [repr(conn)]
     for name in ("method", "endpoint", "data", "headers", "extra_options", "response_check", "response_filter"):
         if given.get(name) is not None:

@@ -12,7 +12,7 @@ from ork.importers.airflow.templates import CONTEXT_NAMES, Piece, TemplateError,
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier, unique_name
 from ork.importers.python.call_code import CallCode
 from ork.importers.python.extract import Missing
-from ork.importers.python.values import Call, Function, Imported, LaterParam, Unknown, is_known
+from ork.importers.python.values import ForeignCall, Imported, LaterParam, SourceFunction, Unknown, is_known
 from ork.importers.yaml_text import literal
 
 HOOK_CONNECTIONS = {
@@ -35,12 +35,12 @@ def callable_of(operator: Operator) -> Any:
 def prepare(operator: Operator, builder: DagBuilder) -> None:
     """Copies the function and notes what it reads: variables, connections, pushed values."""
     function = callable_of(operator)
-    if isinstance(function, Call) and function.function.last == "partial" and function.args:
+    if isinstance(function, ForeignCall) and function.function.last == "partial" and function.args:
         function = function.args[0]
     if operator.custom is not None:
         node: Any = operator.custom.node
         operator.missing = copy_class(operator.custom, builder)  # type: ignore[attr-defined]
-    elif isinstance(function, Function):
+    elif isinstance(function, SourceFunction):
         node = function.node
         operator.missing = copy_function(function, builder)  # type: ignore[attr-defined]
     else:
@@ -49,7 +49,7 @@ def prepare(operator: Operator, builder: DagBuilder) -> None:
         _facts(statement, operator, builder)
 
 
-def copy_function(function: Function, builder: DagBuilder) -> list[Missing]:
+def copy_function(function: SourceFunction, builder: DagBuilder) -> list[Missing]:
     if isinstance(function.node, ast.Lambda):
         return builder.module.need_names(function.node, function.scope)
     if function.scope.module is builder.dag.module:
@@ -98,7 +98,7 @@ def _facts(statement: ast.AST, operator: Operator, builder: DagBuilder) -> None:
                 builder.connection_secret(conn, operator.task_id)
 
 
-class Arguments(CallCode):
+class ArgumentCode(CallCode):
     """Python code of the arguments of a task, and the inputs that it needs."""
 
     def __init__(self, operator: Operator, builder: DagBuilder) -> None:
@@ -115,7 +115,7 @@ class Arguments(CallCode):
             return self._output(value)
         if has_template(value):
             return self._template(value)
-        if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        if isinstance(value, SourceFunction) and not isinstance(value.node, ast.Lambda):
             self.refuse(copy_function(value, self.builder))
             return value.name
         return None
@@ -199,13 +199,13 @@ def python_task(operator: Operator, task: ImportedTask, builder: DagBuilder, for
     """Writes a task that calls its function. `form` is what becomes of the result: `bool({0})`, `chosen({0})`."""
     function = callable_of(operator)
     args, keywords = _given(operator)
-    if isinstance(function, Call) and function.function.last == "partial" and function.args:
+    if isinstance(function, ForeignCall) and function.function.last == "partial" and function.args:
         args, keywords = [*function.args[1:], *args], {**function.keywords, **keywords}
         function = function.args[0]
     if isinstance(function, Imported):
         _installed(function, operator, task, builder, args, keywords, form)
         return
-    if not isinstance(function, Function):
+    if not isinstance(function, SourceFunction):
         raise Untranslatable("its function is known only when the file is run")
     missing: list[Missing] = getattr(operator, "missing", [])
     if missing:
@@ -235,7 +235,7 @@ def environment(operator: Operator, task: ImportedTask) -> None:
 
 def _direct(
     operator: Operator,
-    function: Function,
+    function: SourceFunction,
     args: list[Any],
     keywords: dict[str, Any],
     task: ImportedTask,
@@ -311,7 +311,7 @@ def _has_templates(value: Any) -> bool:
     return any(map(_has_templates, value)) if isinstance(value, list) else has_template(value)
 
 
-def _plain_mapping(operator: Operator, function: Function) -> bool:
+def _plain_mapping(operator: Operator, function: SourceFunction) -> bool:
     mapped = operator.mapped or {}
     return not operator.is_mapped_by_item and set(mapped) <= set(function.parameters)
 
@@ -341,7 +341,7 @@ def foreach(operator: Operator, task: ImportedTask, builder: DagBuilder) -> dict
     return {name: {"ref": f"item.{name}"} for name in mapped}
 
 
-def _name_function(function: Function, task: ImportedTask, builder: DagBuilder) -> None:
+def _name_function(function: SourceFunction, task: ImportedTask, builder: DagBuilder) -> None:
     module = function.scope.module
     assert module is not None
     own = module is builder.dag.module
@@ -349,7 +349,7 @@ def _name_function(function: Function, task: ImportedTask, builder: DagBuilder) 
     task.keys["function"] = function.name
 
 
-def needs_context(function: Function, given: dict[str, Any]) -> bool:
+def needs_context(function: SourceFunction, given: dict[str, Any]) -> bool:
     names = [
         name
         for name in function.parameters
@@ -363,11 +363,11 @@ def needs_context(function: Function, given: dict[str, Any]) -> bool:
     return bool(names or none) or _uses_keywords(function) or _asks_for_context(function)
 
 
-def _defaults_to_none(function: Function, name: str) -> bool:
+def _defaults_to_none(function: SourceFunction, name: str) -> bool:
     return name in function.defaults
 
 
-def _uses_keywords(function: Function) -> bool:
+def _uses_keywords(function: SourceFunction) -> bool:
     """Whether it has `**context` and reads it."""
     keyword = function.node.args.kwarg
     if keyword is None:
@@ -376,13 +376,13 @@ def _uses_keywords(function: Function) -> bool:
     return any(isinstance(each, ast.Name) and each.id == keyword.arg for item in body for each in ast.walk(item))
 
 
-def _asks_for_context(function: Function) -> bool:
+def _asks_for_context(function: SourceFunction) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "get_current_context" for each in ast.walk(function.node))
 
 
 def _wrapped(
     operator: Operator,
-    function: Function,
+    function: SourceFunction,
     args: list[Any],
     keywords: dict[str, Any],
     task: ImportedTask,
@@ -390,7 +390,7 @@ def _wrapped(
     form: str,
 ) -> None:
     """Writes a function that calls the original with its arguments."""
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     mapped = operator.mapped or {}
     items: dict[str, Any] = {}
     if operator.is_mapped_by_item:
@@ -418,11 +418,11 @@ def _wrapped(
     _write_wrapper(operator, task, builder, arguments, called_name(function), codes, form)
 
 
-def called_name(function: Function) -> str:
+def called_name(function: SourceFunction) -> str:
     return f"({ast.unparse(function.node)})" if isinstance(function.node, ast.Lambda) else function.name
 
 
-def _pulled_by(function: Function, operator: Operator, builder: DagBuilder) -> list[str]:
+def _pulled_by(function: SourceFunction, operator: Operator, builder: DagBuilder) -> list[str]:
     """The tasks whose outputs the function may ask for: those it names, else all upstream tasks."""
     found: list[str] = []
     is_open = False
@@ -465,7 +465,7 @@ def _write_wrapper(
     operator: Operator,
     task: ImportedTask,
     builder: DagBuilder,
-    arguments: Arguments,
+    arguments: ArgumentCode,
     called: str,
     codes: list[str],
     form: str,
@@ -510,7 +510,7 @@ def add_code(text: str, builder: DagBuilder) -> None:
     builder.module.wrappers.append(text)
 
 
-def _context_options(operator: Operator, arguments: Arguments, builder: DagBuilder) -> str:
+def _context_options(operator: Operator, arguments: ArgumentCode, builder: DagBuilder) -> str:
     options = f", task_id={operator.task_id!r}"
     if arguments.outputs:
         pairs = ", ".join(f"{task!r}: {parameter}" for task, parameter in arguments.outputs.items())
@@ -562,7 +562,7 @@ def _call_installed(
     keywords: dict[str, Any],
     form: str,
 ) -> None:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [arguments.code(value) for value in args] + [
         f"{key}={arguments.code(value)}" for key, value in keywords.items()
     ]
@@ -579,7 +579,7 @@ def custom_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
     if operator.mapped is not None:
         raise Untranslatable("a mapped operator of your own")
     assert operator.custom is not None
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     arguments.uses_context = True
     given = {key: value for key, value in operator.keywords.items() if key not in _TASK_SETTINGS}
     codes = [f"task_id={operator.task_id!r}"]

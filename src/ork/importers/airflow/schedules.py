@@ -8,7 +8,7 @@ from typing import Any
 from ork.importers.airflow.objects import Dag
 from ork.importers.project import ImportedWorkflow, Level
 from ork.importers.python.known_calls import zone_of
-from ork.importers.python.values import Call, Unknown
+from ork.importers.python.values import ForeignCall, Unknown
 
 PRESETS = {
     "@yearly": "0 0 1 1 *",
@@ -84,16 +84,16 @@ def _cron_of(given: Any, start: Any, zone: str, workflow: ImportedWorkflow) -> D
             return _text_schedule(given, zone, workflow)
         case timedelta():
             return _interval(given, start, zone, workflow)
-        case Call() if given.function.last in ("CronTriggerTimetable", "CronDataIntervalTimetable"):
+        case ForeignCall() if given.function.last in ("CronTriggerTimetable", "CronDataIntervalTimetable"):
             cron = given.args[0] if given.args else given.keywords.get("cron")
             named = given.keywords.get("timezone", given.args[1] if len(given.args) > 1 else None)
             if isinstance(cron, str):
                 is_interval = given.function.last == "CronDataIntervalTimetable"
                 own = named if isinstance(named, str) else getattr(zone_of(named), "key", zone)
                 return DagSchedule(PRESETS.get(cron, cron), own, is_interval)
-        case Call() if given.function.last == "DeltaDataIntervalTimetable" and given.args:
+        case ForeignCall() if given.function.last == "DeltaDataIntervalTimetable" and given.args:
             return _cron_of(given.args[0], start, zone, workflow)
-        case list() | tuple() | Call():
+        case list() | tuple() | ForeignCall():
             text = "it runs when datasets change, which Ork has no schedule for: add a task `workflow:` to the one that writes them"
             workflow.note(Level.TODO, text)
             return DagSchedule()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator
-from ork.importers.airflow.python_tasks import Arguments, _write_wrapper
+from ork.importers.airflow.python_tasks import ArgumentCode, _write_wrapper
 from ork.importers.airflow.templates import TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Untranslatable, identifier
 from ork.importers.python.values import is_known
@@ -133,7 +133,7 @@ def _bound(
             return None
         ref = part.ref
         if ref is None:
-            arguments = Arguments(operator, builder)
+            arguments = ArgumentCode(operator, builder)
             code = arguments._piece(part)
             if arguments.inputs:
                 return None
@@ -150,7 +150,7 @@ def _with_sqlalchemy(
 ) -> None:
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements |= {"SQLAlchemy", driver}
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [repr(conn), arguments.code(sql)]
     if operator.keywords.get("parameters"):
         codes.append(arguments.code(operator.keywords["parameters"]))

@@ -6,9 +6,9 @@ import ast
 from typing import Any
 
 from ork.importers.flows.steps import (
-    Flow,
     FlowFunction,
     FlowParam,
+    FollowedFlow,
     Step,
     StepFunction,
     StepOutput,
@@ -27,14 +27,14 @@ from ork.importers.project import (
 )
 from ork.importers.python.call_code import CallCode
 from ork.importers.python.extract import CopiedFiles
-from ork.importers.python.values import Function, is_known
+from ork.importers.python.values import SourceFunction, is_known
 from ork.importers.yaml_text import literal
 
 
 class FlowBuilder:
     """Builds one workflow. Subclasses add the keys of their framework."""
 
-    def __init__(self, flow: Flow, project: ImportedProject, files: CopiedFiles, name: str) -> None:
+    def __init__(self, flow: FollowedFlow, project: ImportedProject, files: CopiedFiles, name: str) -> None:
         self.flow = flow
         self.project = project
         self.files = files
@@ -76,7 +76,7 @@ class FlowBuilder:
     def task_keys(self, step: Step, task: ImportedTask) -> None:
         """Sets retries and the like."""
 
-    def context_code(self, function: Function) -> dict[str, str]:  # noqa: ARG002
+    def context_code(self, function: SourceFunction) -> dict[str, str]:  # noqa: ARG002
         """Code for parameters that the framework passes itself."""
         return {}
 
@@ -114,7 +114,7 @@ class FlowBuilder:
             return
         self._wrapped(step, task, values, items, special, code)
 
-    def _copy(self, function: Function) -> list[Any]:
+    def _copy(self, function: SourceFunction) -> list[Any]:
         module = function.scope.module
         if module is self.flow.module:
             return self.module.need_function(function)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ork.importers.flows.steps import Flow, FlowFunction, FlowParam, Step, StepFunction, StepOutput, Unmapped
+from ork.importers.flows.steps import FlowFunction, FlowParam, FollowedFlow, Step, StepFunction, StepOutput, Unmapped
 from ork.importers.project import unique_name
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.known_calls import NOT_KNOWN
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Function, Imported, Scope, Unknown
+from ork.importers.python.values import Bound, Imported, NameScope, SourceFunction, Unknown
 
 _CONDITION = "it depends on a condition that is known only when the flow runs"
 _LOOP = "it is in a loop over values that are known only when the flow runs"
@@ -24,14 +24,14 @@ class FlowEvaluator(Evaluator):
 
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
-        self._flow: Flow | None = None
+        self._flow: FollowedFlow | None = None
         self._problem: str | None = None
 
-    def follow(self, target: FlowFunction) -> Flow:
+    def follow(self, target: FlowFunction) -> FollowedFlow:
         """Follows the body of a flow."""
         module = target.function.scope.module
         assert module is not None
-        flow = Flow(target, module, self.sources.place(module, target.function.node))
+        flow = FollowedFlow(target, module, self.sources.place(module, target.function.node))
         before, self._flow = self._flow, flow
         try:
             params = {name: FlowParam(name) for name in self.flow_parameters(target)}
@@ -45,14 +45,14 @@ class FlowEvaluator(Evaluator):
 
     # Decorators.
 
-    def on_function(self, function: Function) -> Any:
+    def on_function(self, function: SourceFunction) -> Any:
         for decorator in function.decorators:
             found = self._decorated(decorator, function)
             if found is not None:
                 return found
         return function
 
-    def _decorated(self, decorator: Any, function: Function) -> Any:
+    def _decorated(self, decorator: Any, function: SourceFunction) -> Any:
         name, keywords = None, {}
         if isinstance(decorator, Imported):
             name = decorator.dotted
@@ -68,7 +68,7 @@ class FlowEvaluator(Evaluator):
 
     # Calls.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         match target:
             case StepFunction():
                 return self.call_step(target, args, keywords, node, scope)
@@ -80,7 +80,9 @@ class FlowEvaluator(Evaluator):
                 return self.step_method(target, args, keywords, node, scope)
         return NOT_KNOWN
 
-    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
+    def step_method(
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
+    ) -> Any:
         """A method of a task or of its output."""
         return Unknown(node, scope)
 
@@ -90,7 +92,7 @@ class FlowEvaluator(Evaluator):
         args: list[Any],
         keywords: dict[str, Any],
         node: ast.AST,
-        scope: Scope,
+        scope: NameScope,
         mapped: bool = False,
     ) -> Any:
         if self._flow is None or scope.module is None:
@@ -127,7 +129,7 @@ class FlowEvaluator(Evaluator):
 
     # Values.
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: NameScope) -> Any:
         if isinstance(owner, StepFunction | FlowFunction | StepOutput):
             return Bound(owner, name)
         return Unknown(node, scope) if isinstance(owner, FlowParam) else NOT_KNOWN
@@ -137,7 +139,7 @@ class FlowEvaluator(Evaluator):
             return StepOutput(owner.step, (*owner.path, key))
         return NOT_KNOWN
 
-    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Any, scope: NameScope) -> None:
         if isinstance(target, ast.Tuple | ast.List) and isinstance(value, StepOutput):
             for index, each in enumerate(target.elts):
                 self.assign(each, StepOutput(value.step, (*value.path, index)), scope)
@@ -146,7 +148,7 @@ class FlowEvaluator(Evaluator):
 
     # What is known only when the flow runs.
 
-    def _if(self, node: ast.If, scope: Scope) -> None:
+    def _if(self, node: ast.If, scope: NameScope) -> None:
         test = self.value(node.test, scope)
         if not isinstance(test, Unknown | StepOutput | FlowParam) or self._is_main(node.test):
             super()._if(node, scope)
@@ -155,7 +157,7 @@ class FlowEvaluator(Evaluator):
         self.run([*node.body, *node.orelse], scope)
         self._problem = before
 
-    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: NameScope) -> None:
         before, self._problem = self._problem, _LOOP
         super().on_unknown_loop(node, scope)
         self._problem = before

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ork.importers.project import Place
-from ork.importers.python.values import Function, Module
+from ork.importers.project import SourceLine
+from ork.importers.python.values import Module, SourceFunction
 
 
 @dataclass(eq=False)
 class StepFunction:
     """A function with the decorator of a task, and the decorator's arguments."""
 
-    function: Function
+    function: SourceFunction
     keywords: dict[str, Any]
     kind: str
 
@@ -22,7 +22,7 @@ class StepFunction:
 class FlowFunction:
     """A function with the decorator of a flow or job."""
 
-    function: Function
+    function: SourceFunction
     keywords: dict[str, Any]
     kind: str
 
@@ -38,7 +38,7 @@ class Step:
 
     name: str
     kind: str
-    place: Place
+    place: SourceLine
     target: StepFunction | FlowFunction
     args: list[Any] = field(default_factory=list)
     keywords: dict[str, Any] = field(default_factory=dict)
@@ -64,14 +64,14 @@ class Unmapped:
 
 
 @dataclass(eq=False)
-class Flow:
+class FollowedFlow:
     """A followed flow: its steps, in the order of their calls."""
 
     target: FlowFunction
     module: Module
-    place: Place
+    place: SourceLine
     steps: list[Step] = field(default_factory=list)
-    problems: list[tuple[str, Place]] = field(default_factory=list)
+    problems: list[tuple[str, SourceLine]] = field(default_factory=list)
 
 
 def step_outputs_in(value: Any) -> list[StepOutput]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ork.importers.project import Untranslatable
 from ork.importers.python.extract import CopiedModule, Missing
-from ork.importers.python.values import Call, Function, Module, Scope, Unknown, is_known
+from ork.importers.python.values import ForeignCall, Module, NameScope, SourceFunction, Unknown, is_known
 
 MAX_DEPTH = 8
 
@@ -36,10 +36,10 @@ class CallCode:
             return "{" + ", ".join(f"{key!r}: {self.code(item)}" for key, item in value.items()) + "}"
         if isinstance(value, list):
             return "[" + ", ".join(map(self.code, value)) + "]"
-        if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        if isinstance(value, SourceFunction) and not isinstance(value.node, ast.Lambda):
             self.refuse(self._copied.need_function(value))
             return value.name
-        if isinstance(value, Unknown | Call | Function):
+        if isinstance(value, Unknown | ForeignCall | SourceFunction):
             return self._source(value)
         if isinstance(value, tuple):
             return "(" + "".join(f"{self.code(item)}, " for item in value) + ")"
@@ -53,7 +53,7 @@ class CallCode:
             return f"datetime_module.timedelta(seconds={value.total_seconds():g})"
         return f"datetime_module.datetime.fromisoformat({value.isoformat()!r})"
 
-    def _source(self, value: Unknown | Call | Function) -> str:
+    def _source(self, value: Unknown | ForeignCall | SourceFunction) -> str:
         """The expression as it stands; names of an enclosing function are replaced by their values."""
         node, scope = value.node, value.scope
         if node is None or scope is None or self._depth > MAX_DEPTH:
@@ -86,7 +86,7 @@ def _parameters(node: ast.AST) -> set[str]:
     return {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
 
 
-def _outermost(scope: Scope) -> Scope:
+def _outermost(scope: NameScope) -> NameScope:
     while scope.parent is not None:
         scope = scope.parent
     return scope

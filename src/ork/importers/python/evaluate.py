@@ -13,7 +13,7 @@ from typing import Any
 
 from ork.importers.python.expressions import Expressions
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Class, Function, Imported, Module, Scope, Unknown
+from ork.importers.python.values import Bound, Class, Imported, Module, NameScope, SourceFunction, Unknown
 
 MAX_STEPS = 300_000
 MAX_DEPTH = 40
@@ -55,19 +55,19 @@ class Evaluator(Expressions):
 
     # What frameworks answer.
 
-    def on_with(self, value: Any, scope: Scope, is_enter: bool) -> Any:  # noqa: ARG002
+    def on_with(self, value: Any, scope: NameScope, is_enter: bool) -> Any:  # noqa: ARG002
         """`with value`: called on entering and on leaving; returns what `as` binds."""
         return value
 
-    def on_condition(self, node: ast.If | ast.While | ast.IfExp, scope: Scope) -> None:
+    def on_condition(self, node: ast.If | ast.While | ast.IfExp, scope: NameScope) -> None:
         """A condition whose value is unknown."""
 
-    def on_expression(self, value: Any, node: ast.Expr, scope: Scope) -> None:
+    def on_expression(self, value: Any, node: ast.Expr, scope: NameScope) -> None:
         """The value of an expression statement."""
 
     # Statements.
 
-    def run(self, body: Sequence[ast.stmt], scope: Scope) -> None:
+    def run(self, body: Sequence[ast.stmt], scope: NameScope) -> None:
         for statement in body:
             self._count()
             self._statement(statement, scope)
@@ -77,7 +77,7 @@ class Evaluator(Expressions):
         if self._steps > MAX_STEPS:
             raise TooMuchError
 
-    def _statement(self, node: ast.stmt, scope: Scope) -> None:
+    def _statement(self, node: ast.stmt, scope: NameScope) -> None:
         match node:
             case ast.Import() | ast.ImportFrom():
                 self._import(node, scope)
@@ -92,7 +92,7 @@ class Evaluator(Expressions):
             case ast.Expr():
                 self.on_expression(self.value(node.value, scope), node, scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                found = Function(node, scope, [self.value(each, scope) for each in node.decorator_list])
+                found = SourceFunction(node, scope, [self.value(each, scope) for each in node.decorator_list])
                 scope.names[node.name] = self.on_function(found)
             case ast.ClassDef():
                 bases = [self.value(each, scope) for each in node.bases]
@@ -118,7 +118,7 @@ class Evaluator(Expressions):
                     if isinstance(target, ast.Name):
                         scope.names.pop(target.id, None)
 
-    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: NameScope) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 module = self.sources.find(alias.name)
@@ -146,7 +146,7 @@ class Evaluator(Expressions):
             else:
                 scope.names[name] = Imported(dotted)
 
-    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Any, scope: NameScope) -> None:
         match target:
             case ast.Name():
                 scope.names[target.id] = value
@@ -169,7 +169,7 @@ class Evaluator(Expressions):
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         """`owner.name = value`."""
 
-    def _augment(self, node: ast.AugAssign, scope: Scope) -> None:
+    def _augment(self, node: ast.AugAssign, scope: NameScope) -> None:
         if isinstance(node.target, ast.Name):
             left = scope.get(node.target.id, Unknown())
             right = self.value(node.value, scope)
@@ -178,7 +178,7 @@ class Evaluator(Expressions):
                 return
             scope.names[node.target.id] = self.binary(left, node.op, right, node, scope)
 
-    def _with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> None:
+    def _with(self, node: ast.With | ast.AsyncWith, scope: NameScope) -> None:
         values = []
         for item in node.items:
             value = self.value(item.context_expr, scope)
@@ -192,7 +192,7 @@ class Evaluator(Expressions):
             for value in reversed(values):
                 self.on_with(value, scope, is_enter=False)
 
-    def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    def _for(self, node: ast.For | ast.AsyncFor, scope: NameScope) -> None:
         items = self.items(self.value(node.iter, scope))
         if items is None:
             self.on_unknown_loop(node, scope)
@@ -207,13 +207,13 @@ class Evaluator(Expressions):
             except _Continue:
                 continue
 
-    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    def on_unknown_loop(self, node: ast.For | ast.AsyncFor, scope: NameScope) -> None:
         """A loop over something that is known only when the code runs: followed once, with unknown names."""
         self.assign(node.target, Unknown(), scope)
         with suppress(_Break, _Continue):
             self.run(node.body, scope)
 
-    def _if(self, node: ast.If, scope: Scope) -> None:
+    def _if(self, node: ast.If, scope: NameScope) -> None:
         test = self.settled(self.value(node.test, scope), node, scope)
         if not isinstance(test, Unknown):
             self.run(node.body if self.truth(test) else node.orelse, scope)
@@ -229,13 +229,13 @@ class Evaluator(Expressions):
 
     # Calls of functions in the sources.
 
-    def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call_function(self, function: SourceFunction, args: list[Any], keywords: dict[str, Any]) -> Any:
         """What the function returns; Unknown if that cannot be known."""
         if self._depth >= MAX_DEPTH or any(
             isinstance(item, ast.Yield | ast.YieldFrom) for item in ast.walk(function.node)
         ):
             return Unknown()
-        scope = Scope(None, function.scope)
+        scope = NameScope(None, function.scope)
         scope.body = [] if isinstance(function.node, ast.Lambda) else function.node.body
         self.bind(function, args, keywords, scope)
         self._depth += 1
@@ -249,7 +249,7 @@ class Evaluator(Expressions):
             self._depth -= 1
         return None
 
-    def bind(self, function: Function, args: list[Any], keywords: dict[str, Any], scope: Scope) -> None:
+    def bind(self, function: SourceFunction, args: list[Any], keywords: dict[str, Any], scope: NameScope) -> None:
         """Give the parameters their values; those without one are unknown."""
         given = function.node.args
         positional = [each.arg for each in (*given.posonlyargs, *given.args)]
@@ -265,9 +265,9 @@ class Evaluator(Expressions):
         if given.kwarg is not None:
             scope.names[given.kwarg.arg] = further
 
-    def on_function(self, function: Function) -> Any:
+    def on_function(self, function: SourceFunction) -> Any:
         """What the name of a function definition is bound to."""
         return function
 
-    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         return super().method(bound, args, keywords, node, scope)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Function, Module, Scope, is_known
+from ork.importers.python.values import Module, NameScope, SourceFunction, is_known
 
 _NONE = object()
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}
@@ -63,17 +63,17 @@ class CopiedModule:
     def add_import(self, line: str) -> None:
         self._imports[line] = None
 
-    def need_function(self, function: Function) -> list[Missing]:
+    def need_function(self, function: SourceFunction) -> list[Missing]:
         """Copies the function; returns what it would miss."""
         node = function.node
         assert not isinstance(node, ast.Lambda)
         return self._add(node, function.scope)
 
-    def need_names(self, node: ast.AST, scope: Scope) -> list[Missing]:
+    def need_names(self, node: ast.AST, scope: NameScope) -> list[Missing]:
         """Copies what an expression uses."""
         return self._need_free(node, scope)
 
-    def _add(self, node: ast.stmt, scope: Scope) -> list[Missing]:
+    def _add(self, node: ast.stmt, scope: NameScope) -> list[Missing]:
         self._files.note_use(node)
         if id(node) in self._seen:
             return self._missing.get(id(node), [])
@@ -88,13 +88,13 @@ class CopiedModule:
         self._statements[id(node)] = (node.lineno, self._source(node, copied))
         return missing
 
-    def _need_free(self, node: ast.AST, scope: Scope) -> list[Missing]:
+    def _need_free(self, node: ast.AST, scope: NameScope) -> list[Missing]:
         missing: list[Missing] = []
         for name, line in free_names(node):
             missing += self._need_name(name, scope, line)
         return missing
 
-    def _need_name(self, name: str, scope: Scope, line: int) -> list[Missing]:
+    def _need_name(self, name: str, scope: NameScope, line: int) -> list[Missing]:
         found = _definition(name, scope, self._module)
         if found is None:
             return [] if name in _BUILTINS else self._need_constant(name, scope, line)
@@ -106,7 +106,7 @@ class CopiedModule:
             return self._need_import(statement, name, line)
         return self._add(statement, owner)
 
-    def _need_constant(self, name: str, scope: Scope, line: int) -> list[Missing]:
+    def _need_constant(self, name: str, scope: NameScope, line: int) -> list[Missing]:
         """A parameter of an enclosing function, or the variable of a loop: its value, if there is only one."""
         value = scope.get(name, _NONE)
         if value is _NONE:
@@ -383,9 +383,9 @@ def bound_names(statement: ast.stmt) -> list[str]:
     return []
 
 
-def _definition(name: str, scope: Scope, module: Module) -> tuple[ast.stmt, Scope] | None:
+def _definition(name: str, scope: NameScope, module: Module) -> tuple[ast.stmt, NameScope] | None:
     """The last statement that binds the name in the scope or one around it."""
-    current: Scope | None = scope
+    current: NameScope | None = scope
     while current is not None:
         body = _body_of(current, module)
         found = [each for each in _flat(body) if name in bound_names(each)]
@@ -395,7 +395,7 @@ def _definition(name: str, scope: Scope, module: Module) -> tuple[ast.stmt, Scop
     return None
 
 
-def _body_of(scope: Scope, module: Module) -> list[ast.stmt]:
+def _body_of(scope: NameScope, module: Module) -> list[ast.stmt]:
     if scope.parent is None:
         return module.tree.body if scope.module is None or scope.module is module else scope.module.tree.body
     return scope.body

@@ -15,21 +15,21 @@ class Module:
     path: str  # as it is shown
     text: str
     tree: ast.Module
-    scope: Scope
+    scope: NameScope
     is_evaluated: bool = False
 
 
-class Scope:
+class NameScope:
     """Names and their values. `parent` is the enclosing scope; `module` the file."""
 
-    def __init__(self, module: Module | None, parent: Scope | None = None) -> None:
+    def __init__(self, module: Module | None, parent: NameScope | None = None) -> None:
         self.names: dict[str, Any] = {}
         self.parent = parent
         self.body: list[ast.stmt] = []  # of the function that this is the scope of
         self.module: Module | None = module if module is not None else (parent.module if parent else None)
 
     def get(self, name: str, default: Any = None) -> Any:
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -38,7 +38,7 @@ class Scope:
 
     def local(self, name: str) -> bool:
         """Whether the name is bound inside a function, not by the module."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None and scope.parent is not None:
             if name in scope.names:
                 return True
@@ -61,16 +61,16 @@ class Unknown:
     """A value that is known only when the code runs. Its source can be copied."""
 
     node: ast.expr | None = None
-    scope: Scope | None = None
+    scope: NameScope | None = None
     uses: list[Any] = field(default_factory=list)  # outputs of tasks that it is computed from
 
 
 @dataclass
-class Function:
+class SourceFunction:
     """A function of the sources, with the values of its decorators."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: Scope
+    scope: NameScope
     decorators: list[Any] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # of `f.override(…)`, `f.with_options(…)`
 
@@ -101,7 +101,7 @@ class Class:
     """A class of the sources."""
 
     node: ast.ClassDef
-    scope: Scope
+    scope: NameScope
     bases: list[Any] = field(default_factory=list)
 
 
@@ -112,14 +112,14 @@ class Bound(NamedTuple):
     name: str
 
 
-class Call(NamedTuple):
+class ForeignCall(NamedTuple):
     """A call of something that is not one of the sources, kept as it is: `Param("x", type="string")`."""
 
     function: Imported
     args: list[Any]
     keywords: dict[str, Any]
     node: ast.Call
-    scope: Scope
+    scope: NameScope
 
 
 class Later(str):
@@ -141,7 +141,7 @@ class LaterParam(Later):
 
 def is_known(value: Any) -> bool:
     """Whether the value is plain data."""
-    if isinstance(value, Imported | Call | Bound):
+    if isinstance(value, Imported | ForeignCall | Bound):
         return False
     if isinstance(value, list | tuple | set):
         return all(map(is_known, value))
