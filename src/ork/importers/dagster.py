@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib import resources
 from typing import Any
 
 from ork.importers.flows.builder import FlowBuilder
@@ -14,7 +13,7 @@ from ork.importers.project import ImportedProject, ImportedTask, Level, Place, U
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
 from ork.importers.python.values import Bound, Call, Function, Imported, Module, Scope, Unknown
-from ork.importers.sources import files_below
+from ork.importers.sources import copied_text, files_below
 
 MODULE = "from_dagster"
 _DECORATOR = re.compile(r"(dagster\.|dg\.)?(op|asset|job|graph|schedule|sensor|multi_asset|asset_check)\b")
@@ -28,7 +27,7 @@ def import_dagster(path: str) -> ImportedProject:
     project = ImportedProject(source=path, kind="dagster")
     sources = Sources(path, project)
     evaluator = _Dagster(sources)
-    text = (resources.files("ork.importers.flows") / f"{MODULE}.py").read_text(encoding="utf-8")
+    text = copied_text(MODULE)
     names = frozenset(re.findall(r"^(?:class|def) (\w+)", text, re.M)) | {
         "MetadataValue",
         "AssetExecutionContext",
@@ -36,7 +35,7 @@ def import_dagster(path: str) -> ImportedProject:
     }
     files = CopiedFiles(
         sources,
-        Framework(("dagster",), names, MODULE),
+        Framework(("dagster",), dict.fromkeys(names, MODULE)),
         lambda value: isinstance(value, FlowFunction),
         lambda node: _DECORATOR.match(ast.unparse(node)) is not None,
     )
@@ -123,7 +122,7 @@ class _Importer:
                         getattr(decorator, "function", decorator)
                     ):
                         self.project.note(
-                            Level.TODO,
+                            Level.PERSON,
                             f"the sensor `{value.name}` has no translation",
                             self.evaluator.sources.place(module, value.node),
                         )
@@ -133,7 +132,7 @@ class _Importer:
         if isinstance(cron, str):
             self.schedules.append((job, cron, zone if isinstance(zone, str) else None))
         else:
-            self.project.note(Level.TODO, "a schedule whose times are known only when the file is run", place)
+            self.project.note(Level.PERSON, "a schedule whose times are known only when the file is run", place)
 
     def _write(self, builder: FlowBuilder, job: Any) -> None:
         for target, cron, zone in self.schedules:
@@ -162,7 +161,7 @@ class _Importer:
         self._asset_steps(chosen, flow)
         builder = _DagsterBuilder(flow, self.project, self.files, name)
         if problem:
-            builder.workflow.note(Level.TODO, problem)
+            builder.workflow.note(Level.PERSON, problem)
         self._write(builder, job)
 
     def _asset_steps(self, assets: list[StepFunction], flow: Flow) -> None:

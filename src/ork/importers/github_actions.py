@@ -51,12 +51,12 @@ def import_github_actions(path: str) -> ImportedProject:
             document = _located(yaml.compose(read_text(file), Loader=yaml.SafeLoader))
         except (yaml.YAMLError, RecursionError) as error:
             line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
-            project.note(Level.TODO, f"not valid YAML: {getattr(error, 'problem', None) or error}", Place(file, line))
+            project.note(Level.PERSON, f"not valid YAML: {getattr(error, 'problem', None) or error}", Place(file, line))
             continue
         if isinstance(document, Located) and isinstance(document.get("jobs"), Located):
             _Workflow(document, file, project).build()
         else:
-            project.note(Level.TODO, "no workflow of GitHub Actions: it has no `jobs`", Place(file, 1))
+            project.note(Level.PERSON, "no workflow of GitHub Actions: it has no `jobs`", Place(file, 1))
     return project
 
 
@@ -137,7 +137,7 @@ class _Workflow:
         if crons:
             self.workflow.keys["schedule"] = crons[0]
         for cron in crons[1:]:
-            self.workflow.note(Level.TODO, f"a workflow has one schedule; copy this one for `{cron}`", place)
+            self.workflow.note(Level.PERSON, f"a workflow has one schedule; copy this one for `{cron}`", place)
 
     def _inputs(self, body: Any) -> None:
         given = body.get("inputs") if isinstance(body, dict) else None

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder, duration_text
+from ork.importers.airflow.arguments import Arguments
+from ork.importers.airflow.dag_builder import HOOKS, MODULE, DagBuilder, duration_text
 from ork.importers.airflow.objects import Operator
-from ork.importers.airflow.python_tasks import Arguments, _write_wrapper, callable_of, needs_context
+from ork.importers.airflow.python_tasks import _write_wrapper, callable_of, needs_context
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier, safe_name
 from ork.importers.python.values import Function
 
@@ -90,7 +91,7 @@ def sql_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> N
     builder.project.requirements |= {"SQLAlchemy"}
     arguments = Arguments(operator, builder)
     _waiting(
-        operator, task, builder, f"{MODULE}:sql_true", {"conn_id": repr(conn), "sql": arguments.code(sql)}, arguments
+        operator, task, builder, f"{HOOKS}:sql_true", {"conn_id": repr(conn), "sql": arguments.code(sql)}, arguments
     )
 
 
@@ -108,7 +109,7 @@ def s3_key_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
         "key": arguments.code(key),
         "conn_id": repr(conn if isinstance(conn, str) else None),
     }
-    _waiting(operator, task, builder, f"{MODULE}:s3_key_exists", codes, arguments)
+    _waiting(operator, task, builder, f"{HOOKS}:s3_key_exists", codes, arguments)
 
 
 def gcs_object_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -118,7 +119,7 @@ def gcs_object_sensor(operator: Operator, task: ImportedTask, builder: DagBuilde
         "bucket": arguments.code(operator.keywords.get("bucket")),
         "key": arguments.code(operator.keywords.get("object")),
     }
-    _waiting(operator, task, builder, f"{MODULE}:gcs_object_exists", codes, arguments)
+    _waiting(operator, task, builder, f"{HOOKS}:gcs_object_exists", codes, arguments)
 
 
 def http_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
@@ -137,7 +138,7 @@ def http_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
         operator,
         task,
         builder,
-        f"{MODULE}:http_succeeds",
+        f"{HOOKS}:http_succeeds",
         {"url": code, "headers": arguments.code(headers or {})},
         arguments,
     )

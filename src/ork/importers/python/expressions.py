@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import posixpath
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,7 +44,7 @@ def is_data(value: Any) -> bool:
     return is_known(value) or isinstance(value, datetime | timedelta)
 
 
-class Expressions:
+class Expressions(ABC):
     """`value` evaluates a node. Frameworks override `on_call`, `attribute`, `binary_of_objects` and `item_of`."""
 
     def value(self, node: ast.expr, scope: Scope) -> Any:
@@ -70,8 +71,9 @@ class Expressions:
     def item_of(self, owner: Any, key: Any) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
+    @abstractmethod
     def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        """What a function of the sources returns."""
 
     # Containers.
 
@@ -335,8 +337,9 @@ class Expressions:
 
         return found if step(0) else None
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
-        raise NotImplementedError
+        """`target = value`."""
 
     # Calls.
 

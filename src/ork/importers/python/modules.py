@@ -80,7 +80,7 @@ class Sources:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
             self.project.note(
-                Level.TODO, f"not valid Python: {getattr(error, 'msg', None) or error}", Place(shown, line)
+                Level.PERSON, f"not valid Python: {getattr(error, 'msg', None) or error}", Place(shown, line)
             )
             return None
         module = Module(name, shown, text, tree, Scope(None))
