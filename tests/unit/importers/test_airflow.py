@@ -247,4 +247,4 @@ def test_packages_that_functions_import_are_listed(tmp_path: Path) -> None:
     )
     in_dag(tmp_path, "PythonOperator(task_id='t', python_callable=f)", before=before)
     project = import_airflow(str(tmp_path))
-    assert project.requirements == {"requests", "PyYAML", "google-cloud"}
+    assert project.requirements == {"requests", "PyYAML", "google-cloud-bigquery"}

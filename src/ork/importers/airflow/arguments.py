@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from ork.importers.airflow.dag_builder import DagBuilder
+from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskOutput
 from ork.importers.airflow.templates import Piece, TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Untranslatable, identifier, unique_name
@@ -94,12 +94,12 @@ class Arguments(CallCode):
             return repr(piece.const)
         if piece.secret is not None:
             self.builder.secrets.setdefault(self.operator.task_id, set()).add(piece.secret)
-            self.builder.module.add_import("import os")
-            return f"os.environ[{piece.secret!r}]"
+            self.builder.module.add_import(f"from {MODULE} import variable")
+            return f"variable({piece.secret!r})"
         if piece.variable is not None:
             self.builder.project.pass_env.append(piece.variable[0])
-            self.builder.module.add_import("import os")
-            return f"os.environ.get({piece.variable[0]!r}, {piece.variable[1] or ''!r})"
+            self.builder.module.add_import(f"from {MODULE} import variable")
+            return f"variable({piece.variable[0]!r}, {piece.variable[1] or ''!r})"
         if piece.ref is not None and piece.tasks:
             steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", piece.ref.partition(".output")[2])
             return self.output_parameter(piece.tasks[0]) + "".join(

@@ -46,6 +46,11 @@ AirflowTaskTimeout = AirflowSensorTimeout
 # Values from the environment.
 
 
+def variable(name: str, default: str | None = None) -> str:
+    """A variable of the environment. KeyError if it is not set and there is no default."""
+    return os.environ[name] if default is None else os.environ.get(name, default)
+
+
 class Variable:
     """`Variable.get("name")` reads AIRFLOW_VAR_NAME."""
 

