@@ -222,7 +222,7 @@ def unlocked(command: str) -> tuple[str, str | None]:
         command,
         re.S,
     )
-    if match is None:
+    if match is None or match[2].isdigit():  # a number is a file that the shell has opened
         return command, None
     lock, rest = match[2], match[3].strip()
     shell = re.match(r"(?:-c|--command)\s+(.+)$", rest, re.S)

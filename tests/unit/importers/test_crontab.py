@@ -65,7 +65,7 @@ def test_names_come_from_the_program_that_does_the_work(command: str, name: str)
         ("flock -n /tmp/a.lock job --x", "job --x", "/tmp/a.lock"),
         ("/usr/bin/flock -w 10 /tmp/a.lock -c 'job; other'", "job; other", "/tmp/a.lock"),
         ("flock --nonblock /tmp/a.lock job", "job", "/tmp/a.lock"),
-        ("flock -n 9 || exit", "|| exit", "9"),
+        ("flock -n 9 || exit", "flock -n 9 || exit", None),
         ("other /tmp/flock", "other /tmp/flock", None),
     ],
 )
