@@ -67,7 +67,7 @@ def main() -> int:
         f"{task.origin}: {re.sub(r'`[^`]*`', '`…`', note.text)}"
         for task in tasks
         for note in task.notes
-        if note.level == Level.TODO
+        if note.level == Level.PERSON
     )
     for reason, count in reasons.most_common(options.reasons):
         print(f"{count:5}  {reason}")
@@ -85,7 +85,7 @@ def read(folder: str, check: bool) -> ImportedProject:
 def line(name: str, share: TaskShare) -> None:
     if share.total:
         print(
-            f"{name[:30]:30} {share.total:6} {share.translated:6} {share.check:6} {share.todo:6} {share.percent:6.1f}%"
+            f"{name[:30]:30} {share.total:6} {share.translated:6} {share.check:6} {share.person:6} {share.percent:6.1f}%"
         )
 
 

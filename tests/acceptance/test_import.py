@@ -110,7 +110,7 @@ def test_an_airflow_folder_runs_as_it_did(tmp_path: Path, ork_cli: OrkCli, run_o
     done = ork_cli("import", "airflow", "dags", "-o", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert report["tasks"]["todo"] == 0, report["notes"]
+    assert report["tasks"]["person"] == 0, report["notes"]
     out = tmp_path / "out"
     assert ork_cli("validate", "etl.yaml", "flow.yaml", cwd=out).returncode == 0
     assert "import airflow" not in (out / "etl_tasks.py").read_text()

@@ -79,7 +79,7 @@ def _write(
     _text(folder, "Makefile", makefile_text(workflow))
     _text(folder, "run.sh", script_text(workflow), executable=True)
     for name in ("task.py", "functions.py"):
-        _text(folder, name, (resources.files("ork.eject") / name).read_text(encoding="utf-8"))
+        _text(folder, name, (resources.files("ork.eject.copied") / name).read_text(encoding="utf-8"))
     notes += _manifests(workflow, folder)
     notes += _sub_workflows(workflow, folder, others, script_dir, (*chain, workflow.name))
     _text(folder, "README.md", _readme(workflow, notes))

@@ -139,7 +139,7 @@ def _job(
     parts = line.removeprefix("-").split(None, words + has_user)
     is_known = not line.startswith("@") or parts[0].lower() in _MACROS
     if len(parts) < words + has_user + 1 or not is_known:
-        project.note(Level.TODO, f"not a crontab line: `{line[:100]}`", place)
+        project.note(Level.PERSON, f"not a crontab line: `{line[:100]}`", place)
         return None
     command, stdin = split_percent(parts[-1])
     user = parts[words] if has_user else None
@@ -227,7 +227,7 @@ def unlocked(command: str) -> tuple[str, str | None]:
         command,
         re.S,
     )
-    if match is None:
+    if match is None or match[2].isdigit():  # a number is a file that the shell has opened
         return command, None
     lock, rest = match[2], match[3].strip()
     shell = re.match(r"(?:-c|--command)\s+(.+)$", rest, re.S)
@@ -257,7 +257,7 @@ def _share_locks(locks: dict[str, _Lock], project: ImportedProject) -> None:
 def _schedule(line: _Line, workflow: ImportedWorkflow, options: CrontabOptions) -> dict[str, str] | str | None:
     if line.schedule.lower() == "@reboot":
         text = "`@reboot` has no schedule here: start it with `ork trigger` from a unit of systemd"
-        workflow.note(Level.TODO, text)
+        workflow.note(Level.PERSON, text)
         return None
     cron = line.schedule
     if "~" in cron:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from datetime import timedelta
-from importlib import resources
 from typing import Any
 
 from ork.importers.flows.builder import FlowBuilder, param_defaults
@@ -14,8 +13,8 @@ from ork.importers.flows.steps import FlowFunction, Step, StepFunction, StepOutp
 from ork.importers.project import ImportedProject, ImportedTask, Level
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, ForeignCall, Imported, NameScope, Unknown
-from ork.importers.sources import files_below
+from ork.importers.python.values import Bound, Call, Imported, Scope, Unknown
+from ork.importers.sources import copied_text, files_below
 
 MODULE = "from_prefect"
 _REPLACED = frozenset({"get_run_logger", "Variable"})
@@ -29,7 +28,7 @@ def import_prefect(path: str) -> ImportedProject:
     evaluator = _Prefect(sources)
     files = CopiedFiles(
         sources,
-        Framework(("prefect",), _REPLACED, MODULE),
+        Framework(("prefect",), dict.fromkeys(_REPLACED, MODULE)),
         lambda value: isinstance(value, FlowFunction),
         lambda node: _DECORATOR.match(ast.unparse(node)) is not None,
     )
@@ -44,9 +43,7 @@ def import_prefect(path: str) -> ImportedProject:
                 _PrefectBuilder(flow, project, files, evaluator).build()
     project.files |= {name: text for name, text in files.texts().items() if name not in project.files}
     if any(f"from {MODULE} import" in text for text in project.files.values()):
-        project.files[f"{MODULE}.py"] = (resources.files("ork.importers.flows") / f"{MODULE}.py").read_text(
-            encoding="utf-8"
-        )
+        project.files[f"{MODULE}.py"] = copied_text(MODULE)
     return project
 
 
@@ -54,9 +51,7 @@ class _Prefect(FlowEvaluator):
     task_names = ("prefect.task", "prefect.tasks.task")
     flow_names = ("prefect.flow", "prefect.flows.flow")
 
-    def step_method(
-        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
-    ) -> Any:
+    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
         owner, name = bound
         match owner, name:
             case StepOutput(), ("result" | "wait"):
@@ -71,7 +66,7 @@ class _Prefect(FlowEvaluator):
                 return self.call_function(owner.function, args, keywords)
         return Unknown(node, scope)
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
         if isinstance(target, Imported) and target.dotted in (
             "prefect.unmapped",
             "prefect.utilities.annotations.unmapped",
@@ -122,7 +117,7 @@ class _PrefectBuilder(FlowBuilder):
                 self.workflow.keys["schedule"] = {"cron": cron, "timezone": zone} if zone not in (None, "UTC") else cron
             elif any(given.get(name) is not None for name in ("interval", "rrule", "schedule", "schedules")):
                 place = self._evaluator.sources.place(self.flow.module, call)
-                self.workflow.note(Level.TODO, "its schedule has no cron expression", place)
+                self.workflow.note(Level.PERSON, "its schedule has no cron expression", place)
 
     def task_keys(self, step: Step, task: ImportedTask) -> None:
         given = step.target.keywords
@@ -143,7 +138,7 @@ def _cron_of(given: dict[str, Any]) -> tuple[str | None, str | None]:
     if isinstance(given.get("cron"), str):
         return given["cron"], None
     schedule = given.get("schedule")
-    if isinstance(schedule, ForeignCall):
+    if isinstance(schedule, Call):
         keywords = schedule.keywords | dict(zip(["cron"], schedule.args, strict=False))
         if isinstance(keywords.get("cron"), str):
             return keywords["cron"], keywords.get("timezone") if isinstance(keywords.get("timezone"), str) else None

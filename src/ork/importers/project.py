@@ -21,7 +21,7 @@ class Level(StrEnum):
 
     INFO = "info"  # nothing: says what became of something
     CHECK = "check"  # a value to supply, or a difference to know about
-    TODO = "todo"  # not translated
+    PERSON = "person"  # not translated
 
 
 class SourceLine(NamedTuple):
@@ -58,7 +58,7 @@ class ImportedTask:
     def level(self) -> Level:
         """The highest level of its notes; `info` without any."""
         levels = {note.level for note in self.notes}
-        return next((level for level in (Level.TODO, Level.CHECK) if level in levels), Level.INFO)
+        return next((level for level in (Level.PERSON, Level.CHECK) if level in levels), Level.INFO)
 
     def note(self, level: Level, text: str, place: SourceLine | None = None) -> None:
         if not any(note.text == text and note.level == level for note in self.notes):
@@ -70,7 +70,7 @@ class ImportedTask:
         where = place or self.place
         message = f"not imported: {self.origin} at {where}: {reason}"
         self.keys = {"command": failing_command(message), **kept}
-        self.note(Level.TODO, reason, where)
+        self.note(Level.PERSON, reason, where)
 
 
 @dataclass

@@ -11,25 +11,25 @@ from ork.importers.project import ImportedProject, ImportedTask, Level, Note
 MAX_TERMINAL_NOTES = 20
 
 
-class TaskShare(NamedTuple):
+class Share(NamedTuple):
     """Numbers of tasks by what became of them."""
 
     total: int
     translated: int  # as they were, nothing to do
     check: int  # translated; a value to supply, or a difference to know about
-    todo: int  # not translated: the task fails with the place of the original
+    person: int  # not translated: the task fails with the place of the original
 
     @property
     def percent(self) -> float:
-        return 100.0 * (self.total - self.todo) / self.total if self.total else 100.0
+        return 100.0 * (self.total - self.person) / self.total if self.total else 100.0
 
 
-def share_of(tasks: Iterable[ImportedTask]) -> TaskShare:
+def share_of(tasks: Iterable[ImportedTask]) -> Share:
     counts = Counter(task.level for task in tasks if not task.is_helper)
-    return TaskShare(sum(counts.values()), counts[Level.INFO], counts[Level.CHECK], counts[Level.TODO])
+    return Share(sum(counts.values()), counts[Level.INFO], counts[Level.CHECK], counts[Level.PERSON])
 
 
-def by_origin(project: ImportedProject) -> dict[str, TaskShare]:
+def by_origin(project: ImportedProject) -> dict[str, Share]:
     """The share of each operator (or kind of step), the most frequent first."""
     tasks = [task for workflow in project.workflows for task in workflow.tasks.values() if not task.is_helper]
     origins = Counter(task.origin for task in tasks)
@@ -44,13 +44,13 @@ def report_text(project: ImportedProject) -> str:
         f"# Import of {project.source}",
         "",
         f"{_count(len(project.workflows), 'workflow')}, {_count(share.total, 'task')}: "
-        f"{share.translated:,} translated, {share.check:,} translated with something to check, {share.todo:,} left to a person.",
+        f"{share.translated:,} translated, {share.check:,} translated with something to check, {share.person:,} left to a person.",
         "",
         *_operators(project),
         *_secrets(project),
     ]
     for level, title in (
-        (Level.TODO, "Needs a person"),
+        (Level.PERSON, "Needs a person"),
         (Level.CHECK, "To check"),
         (Level.INFO, "For information"),
     ):
@@ -62,7 +62,7 @@ def report_text(project: ImportedProject) -> str:
         lines += [
             f"| {workflow.name} | {task.name} | {task.origin} | {task.place} |"
             for task in workflow.tasks.values()
-            if task.level != Level.TODO and not task.is_helper
+            if task.level != Level.PERSON and not task.is_helper
         ]
     return "\n".join([*lines, ""])
 
@@ -70,7 +70,7 @@ def report_text(project: ImportedProject) -> str:
 def _operators(project: ImportedProject) -> list[str]:
     shares = by_origin(project)
     rows = [
-        f"| {name} | {each.total} | {each.translated} | {each.check} | {each.todo} |" for name, each in shares.items()
+        f"| {name} | {each.total} | {each.translated} | {each.check} | {each.person} |" for name, each in shares.items()
     ]
     return (
         ["| Was | Tasks | Translated | To check | Needs a person |", "|---|---|---|---|---|", *rows, ""] if rows else []
@@ -112,8 +112,8 @@ def terminal_lines(project: ImportedProject) -> list[str]:
     every = [task for workflow in project.workflows for task in workflow.tasks.values()]
     share = share_of(every)
     lines = [f"✓ {_count(len(project.workflows), 'workflow')}, {_count(share.total, 'task')}"]
-    lines.append(f"  {share.translated:,} translated · {share.check:,} to check · {share.todo:,} left to a person")
-    for level, mark in ((Level.TODO, "✗"), (Level.CHECK, "!")):
+    lines.append(f"  {share.translated:,} translated · {share.check:,} to check · {share.person:,} left to a person")
+    for level, mark in ((Level.PERSON, "✗"), (Level.CHECK, "!")):
         notes = [note for note in project.all_notes() if note.level == level]
         for note in notes[:MAX_TERMINAL_NOTES]:
             where = f"{note.place}: " if note.place else ""
@@ -132,7 +132,7 @@ def to_json(project: ImportedProject) -> dict[str, Any]:
     share = share_of(every)
     return {
         "workflows": [{"name": each.name, "tasks": len(each.tasks)} for each in project.workflows],
-        "tasks": {"total": share.total, "translated": share.translated, "check": share.check, "todo": share.todo},
+        "tasks": {"total": share.total, "translated": share.translated, "check": share.check, "person": share.person},
         "by_origin": {name: each._asdict() for name, each in by_origin(project).items()},
         "notes": [
             {

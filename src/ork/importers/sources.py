@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import resources
 
 from ork.errors import UsageError
 
@@ -26,6 +27,11 @@ def read_text(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def copied_text(module: str) -> str:
+    """The text of a file that is copied into projects."""
+    return (resources.files("ork.importers.copied") / f"{module}.py").read_text(encoding="utf-8")
 
 
 def files_below(path: str, suffixes: tuple[str, ...]) -> list[str]:

@@ -119,11 +119,11 @@ def _repair(workflow: ImportedWorkflow, problem: Problem, file: str) -> None:
     ]
     if keys:
         workflow.keys.pop(keys[-1], None)
-        workflow.note(Level.TODO, f"`{keys[-1]}` was left out: {problem.message}")
+        workflow.note(Level.PERSON, f"`{keys[-1]}` was left out: {problem.message}")
         return
     for task in workflow.tasks.values():  # a problem of the whole graph, such as a cycle
         task.depends_on = []
-    workflow.note(Level.TODO, f"the dependencies were left out: {problem.message}")
+    workflow.note(Level.PERSON, f"the dependencies were left out: {problem.message}")
 
 
 def workflow_text(workflow: ImportedWorkflow) -> str:

@@ -201,7 +201,7 @@ def test_functions_are_copied_with_what_they_use_and_nothing_else(tmp_path: Path
 def test_what_is_not_translated_fails_with_its_place(tmp_path: Path, task: str, reason: str) -> None:
     workflow = in_dag(tmp_path, task)
     found = workflow.tasks["t"]
-    assert found.level == Level.TODO
+    assert found.level == Level.PERSON
     message = found.keys["command"][-1]
     assert reason in message
     assert f"{found.place.file}:{found.place.line}" in message
@@ -239,3 +239,12 @@ def test_variables_and_connections_become_secrets(tmp_path: Path) -> None:
     assert project.pass_env == ["AIRFLOW_VAR_X"]
     assert sorted(project.workflows[0].tasks["t"].keys["env"]) == secrets
     assert "env" not in project.workflows[0].tasks["u"].keys
+
+
+def test_packages_that_functions_import_are_listed(tmp_path: Path) -> None:
+    before = (
+        "import requests, yaml\nfrom google.cloud import bigquery\ndef f():\n    return requests, yaml, bigquery, os\n"
+    )
+    in_dag(tmp_path, "PythonOperator(task_id='t', python_callable=f)", before=before)
+    project = import_airflow(str(tmp_path))
+    assert project.requirements == {"requests", "PyYAML", "google-cloud-bigquery"}

@@ -65,7 +65,7 @@ def test_names_come_from_the_program_that_does_the_work(command: str, name: str)
         ("flock -n /tmp/a.lock job --x", "job --x", "/tmp/a.lock"),
         ("/usr/bin/flock -w 10 /tmp/a.lock -c 'job; other'", "job; other", "/tmp/a.lock"),
         ("flock --nonblock /tmp/a.lock job", "job", "/tmp/a.lock"),
-        ("flock -n 9 || exit", "|| exit", "9"),
+        ("flock -n 9 || exit", "flock -n 9 || exit", None),
         ("other /tmp/flock", "other /tmp/flock", None),
     ],
 )
@@ -103,7 +103,7 @@ def test_system_crontabs_have_a_user() -> None:
 def test_what_cannot_be_kept_is_reported_with_its_line() -> None:
     project = import_crontab("# hello\nnonsense\n@reboot start\n@fortnightly job\n", "tab")
     found = [(note.level, str(note.place)) for note in project.all_notes()]
-    assert found == [(Level.TODO, "tab:2"), (Level.TODO, "tab:4"), (Level.TODO, "tab:3")]
+    assert found == [(Level.PERSON, "tab:2"), (Level.PERSON, "tab:4"), (Level.PERSON, "tab:3")]
     assert "schedule" not in project.workflows[0].keys or project.workflows[0].keys["schedule"] is None
 
 

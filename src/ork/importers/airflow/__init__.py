@@ -1,7 +1,7 @@
 """Imports DAGs of Airflow: `evaluator.py` finds DAGs, tasks and edges; `dag_builder.py` makes a workflow of each.
 
 `operators.py`, `sql_tasks.py`, `sensors.py` and `python_tasks.py` say what tasks become, `templates.py` what templates become.
-`from_airflow.py` is copied into the project for functions that use names of Airflow.
+`from_airflow.py` and `from_airflow_hooks.py` are copied into the project for functions that use names of Airflow.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from importlib import resources
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder
+from ork.importers.airflow.dag_builder import HOOKS, MODULE, DagBuilder
 from ork.importers.airflow.evaluator import AirflowEvaluator
 from ork.importers.airflow.objects import FRAMEWORK_OBJECTS, Dag
 from ork.importers.project import ImportedProject, Level, SourceLine
 from ork.importers.python.evaluate import TooMuchError
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
-from ork.importers.sources import files_below
+from ork.importers.sources import copied_text, files_below
 
+COPIED = (HOOKS, MODULE)
 _IS_DAG_FILE = re.compile(r"\bDAG\s*\(|@dag\b|\bdag\(")
 _DECORATOR = re.compile(
     r"(airflow\.)?(\w+\.)*(task|dag|task_group|setup|teardown)(\.\w+)*(\(|$)|\w+\.task\b|apply_defaults"
@@ -32,15 +32,16 @@ def import_airflow(path: str) -> ImportedProject:
     sources = Sources(path, project)
     files = CopiedFiles(
         sources,
-        Framework(("airflow",), replacement_names(), MODULE),
+        Framework(("airflow",), replacement_names()),
         lambda value: isinstance(value, FRAMEWORK_OBJECTS),
         lambda node: _DECORATOR.match(ast.unparse(node)) is not None,
     )
     for dag, evaluator in _dags(path, sources, project):
         DagBuilder(dag, project, files, evaluator).build()
     project.files |= {name: text for name, text in files.texts().items() if name not in project.files}
-    if any(f"from {MODULE} import" in text or f"{MODULE}:" in text for text in project.files.values()):
-        project.files[f"{MODULE}.py"] = _replacements()
+    for module in COPIED:  # the hooks use the other one
+        if any(f"from {module} import" in text or f"{module}:" in text for text in project.files.values()):
+            project.files[f"{module}.py"] = copied_text(module)
     _check_triggers(project)
     return project
 
@@ -58,7 +59,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
             evaluator.evaluate_module(module)
         except TooMuchError:
             project.note(
-                Level.TODO,
+                Level.PERSON,
                 "the file does more than an import follows; it was left out after that",
                 SourceLine(module.path, 1),
             )
@@ -66,7 +67,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
         seen |= {(dag.dag_id, dag.place.file, dag.place.line) for dag in dags}
         if not dags and evaluator.dags:
             project.note(
-                Level.TODO,
+                Level.PERSON,
                 "no task of its DAG is known before the file is run",
                 SourceLine(module.path, evaluator.dags[0].place.line),
             )
@@ -93,19 +94,16 @@ def _check_triggers(project: ImportedProject) -> None:
 
 
 @cache
-def _replacements() -> str:
-    return (resources.files(__package__) / f"{MODULE}.py").read_text(encoding="utf-8")
-
-
-@cache
-def replacement_names() -> frozenset[str]:
-    """The names of Airflow that have a replacement."""
-    tree = ast.parse(_replacements())
-    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return frozenset(names)
+def replacement_names() -> dict[str, str]:
+    """The names of Airflow that have a replacement, and the module that has it."""
+    found: dict[str, str] = {}
+    for module in reversed(COPIED):
+        for node in ast.parse(copied_text(module)).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found[node.name] = module
+            elif isinstance(node, ast.Assign):
+                found |= {target.id: module for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
 __all__ = ["import_airflow"]

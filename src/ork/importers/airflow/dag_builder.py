@@ -25,6 +25,7 @@ from ork.importers.python.values import ForeignCall, NameScope, SourceFunction, 
 
 HELPER = "airflow_values"
 MODULE = "from_airflow"
+HOOKS = "from_airflow_hooks"
 TRIGGER_RULES = {
     "all_success": None,
     "all_done": "all_done",
@@ -94,7 +95,7 @@ class DagBuilder:
         self._add_values()
         self._write_module()
         for text, place in self.dag.problems:
-            self.workflow.note(Level.TODO, text, place)
+            self.workflow.note(Level.PERSON, text, place)
         return self.workflow
 
     def _name_tasks(self) -> None:
@@ -257,14 +258,14 @@ class DagBuilder:
                 task = self.workflow.tasks[self.names[each.task_id]]
                 name = self.names[operator.task_id]
                 kind = _gate(operator)
-                if task.keys.get("run_if") == "all_done" or self.workflow.tasks[name].level == Level.TODO:
+                if task.keys.get("run_if") == "all_done" or self.workflow.tasks[name].level == Level.PERSON:
                     continue
                 if kind == "branch" and not _is_below(each, [other for other in below if other is not each]):
                     _add_condition(task, {"ref": f"tasks.{name}.output.{safe_name(each.task_id)}", "exists": True})
                 elif kind == "circuit":
                     _add_condition(task, {"ref": f"tasks.{name}.output", "equals": True})
                 elif operator.task_id in self.skipping and kind is None:
-                    from ork.importers.airflow.from_airflow import SKIPPED
+                    from ork.importers.copied.from_airflow import SKIPPED
 
                     _add_condition(task, {"ref": f"tasks.{name}.output", "not_equals": SKIPPED})
 

@@ -78,7 +78,7 @@ def _cron_of(given: Any, start: Any, zone: str, workflow: ImportedWorkflow) -> D
             workflow.note(Level.CHECK, f"the schedule `{given}` has none here: start it with `ork trigger`")
             return DagSchedule()
         case str() if "{{" in given:
-            workflow.note(Level.TODO, f"the schedule is known only when the file is run: `{given}`")
+            workflow.note(Level.PERSON, f"the schedule is known only when the file is run: `{given}`")
             return DagSchedule()
         case str():
             return _text_schedule(given, zone, workflow)
@@ -95,11 +95,11 @@ def _cron_of(given: Any, start: Any, zone: str, workflow: ImportedWorkflow) -> D
             return _cron_of(given.args[0], start, zone, workflow)
         case list() | tuple() | ForeignCall():
             text = "it runs when datasets change, which Ork has no schedule for: add a task `workflow:` to the one that writes them"
-            workflow.note(Level.TODO, text)
+            workflow.note(Level.PERSON, text)
             return DagSchedule()
         case Unknown():
             pass
-    workflow.note(Level.TODO, "the schedule is known only when the file is run")
+    workflow.note(Level.PERSON, "the schedule is known only when the file is run")
     return DagSchedule()
 
 
@@ -117,7 +117,7 @@ def _interval(delta: timedelta, start: Any, zone: str, workflow: ImportedWorkflo
     seconds = int(delta.total_seconds())
     minutes, hours = seconds // 60, seconds // 3600
     if seconds < 60:
-        workflow.note(Level.TODO, f"the schedule every {delta} is not translated")
+        workflow.note(Level.PERSON, f"the schedule every {delta} is not translated")
         return DagSchedule()
     if seconds % 60 == 0 and minutes < 60 and 60 % minutes == 0:
         return DagSchedule(f"*/{minutes} * * * *" if minutes > 1 else "* * * * *", zone)
@@ -136,7 +136,7 @@ def _interval(delta: timedelta, start: Any, zone: str, workflow: ImportedWorkflo
             return DagSchedule(f"{begin.minute} {begin.hour} {min(begin.day, 28)} * *", zone)
         workflow.note(Level.CHECK, f"every {days} days became `*/{days}` of each month: it begins anew with each month")
         return DagSchedule(f"{begin.minute} {begin.hour} */{min(days, 31)} * *", zone)
-    workflow.note(Level.TODO, f"the schedule every {delta} has no cron expression")
+    workflow.note(Level.PERSON, f"the schedule every {delta} has no cron expression")
     return DagSchedule()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.importers.airflow.dag_builder import MODULE, DagBuilder
+from ork.importers.airflow.arguments import Arguments
+from ork.importers.airflow.dag_builder import HOOKS, DagBuilder
 from ork.importers.airflow.objects import Operator
-from ork.importers.airflow.python_tasks import ArgumentCode, _write_wrapper
+from ork.importers.airflow.python_tasks import _write_wrapper
 from ork.importers.airflow.templates import TemplateError, has_template, pieces_of
 from ork.importers.project import ImportedTask, Untranslatable, identifier
 from ork.importers.python.values import is_known
@@ -51,7 +52,7 @@ def sql_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> Non
 
 
 def _text(sql: Any, builder: DagBuilder) -> Any:
-    from ork.importers.airflow.operators import builder_file
+    from ork.importers.airflow.words import builder_file
 
     if sql is None:
         raise Untranslatable("it has no query")
@@ -133,7 +134,7 @@ def _bound(
             return None
         ref = part.ref
         if ref is None:
-            arguments = ArgumentCode(operator, builder)
+            arguments = Arguments(operator, builder)
             code = arguments._piece(part)
             if arguments.inputs:
                 return None
@@ -150,13 +151,13 @@ def _with_sqlalchemy(
 ) -> None:
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements |= {"SQLAlchemy", driver}
-    arguments = ArgumentCode(operator, builder)
+    arguments = Arguments(operator, builder)
     codes = [repr(conn), arguments.code(sql)]
     if operator.keywords.get("parameters"):
         codes.append(arguments.code(operator.keywords["parameters"]))
     schema = operator.keywords.get("database") or operator.keywords.get("schema")
     if schema:
         codes.append(f"schema={arguments.code(schema)}")
-    builder.module.add_import(f"from {MODULE} import run_sql")
+    builder.module.add_import(f"from {HOOKS} import run_sql")
     builder.module.uses_replacements = True
     _write_wrapper(operator, task, builder, arguments, "run_sql", codes, "{0}")

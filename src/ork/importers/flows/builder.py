@@ -52,7 +52,7 @@ class FlowBuilder:
         for step in self.flow.steps:
             self._add(step)
         for text, place in self.flow.problems:
-            self.workflow.note(Level.TODO, text, place)
+            self.workflow.note(Level.PERSON, text, place)
         if not self.module.is_empty:
             head = f"Functions of the workflow {self.workflow.name}, imported from {self.flow.module.path}."
             self.project.files[self.module.path] = self.module.text(head)

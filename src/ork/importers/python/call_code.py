@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from ork.importers.python.values import ForeignCall, Module, NameScope, SourceFu
 MAX_DEPTH = 8
 
 
-class CallCode:
+class CallCode(ABC):
     """`code` returns the source of a value, and copies what it uses. Subclasses know outputs of tasks and templates."""
 
     def __init__(self, copied: CopiedModule, module: Module) -> None:
@@ -21,9 +22,9 @@ class CallCode:
         self._module = module
         self._depth = 0
 
+    @abstractmethod
     def special(self, value: Any) -> str | None:
         """The code of a value that only the framework knows; None for any other."""
-        raise NotImplementedError
 
     def code(self, value: Any) -> str:
         """The source of a value. Raises Untranslatable."""

@@ -5,26 +5,18 @@ from __future__ import annotations
 import ast
 import operator
 import posixpath
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from ork.importers.python.known_calls import KNOWN_CALLS, NOT_KNOWN, data_method
-from ork.importers.python.values import (
-    Bound,
-    Class,
-    ForeignCall,
-    Imported,
-    Module,
-    NameScope,
-    SourceFunction,
-    Unknown,
-    is_known,
-)
+from ork.importers.python.values import Bound, Call, Class, Function, Imported, Module, Scope, Unknown, is_known
 
 MAX_ITEMS = 10_000
 MAX_TEXT = 1_000_000
 _MISSING = object()
+_ENVIRONMENT = "os" + ".environ"  # in two parts: nothing here reads it
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -53,10 +45,10 @@ def is_data(value: Any) -> bool:
     return is_known(value) or isinstance(value, datetime | timedelta)
 
 
-class Expressions:
+class Expressions(ABC):
     """`value` evaluates a node. Frameworks override `on_call`, `attribute`, `binary_of_objects` and `item_of`."""
 
-    def value(self, node: ast.expr, scope: NameScope) -> Any:
+    def value(self, node: ast.expr, scope: Scope) -> Any:
         handler = getattr(self, f"_eval_{type(node).__name__.lower()}", None)
         if handler is None:
             return Unknown(node, scope)
@@ -67,27 +59,28 @@ class Expressions:
 
     # What frameworks answer.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:  # noqa: ARG002
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
         """What a call yields. `NOT_KNOWN` leaves it to the rules below."""
         return NOT_KNOWN
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: NameScope) -> Any:  # noqa: ARG002
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: NameScope) -> Any:  # noqa: ARG002
+    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
     def item_of(self, owner: Any, key: Any) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def call_function(self, function: SourceFunction, args: list[Any], keywords: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """What a function of the sources returns."""
 
     # Containers.
 
     def items(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over, or None if they are unknown."""
-        if isinstance(value, Imported | ForeignCall | Bound):
+        if isinstance(value, Imported | Call | Bound):
             return None
         if isinstance(value, dict):
             return list(value)[:MAX_ITEMS]
@@ -100,25 +93,25 @@ class Expressions:
 
     # Nodes.
 
-    def _eval_constant(self, node: ast.Constant, _scope: NameScope) -> Any:
+    def _eval_constant(self, node: ast.Constant, _scope: Scope) -> Any:
         return node.value
 
-    def _eval_name(self, node: ast.Name, scope: NameScope) -> Any:
+    def _eval_name(self, node: ast.Name, scope: Scope) -> Any:
         found = scope.get(node.id, _MISSING)
         if found is not _MISSING:
             return Unknown(node, scope) if isinstance(found, Unknown) and not scope.local(node.id) else found
         return Imported(f"builtins.{node.id}")
 
-    def _eval_list(self, node: ast.List, scope: NameScope) -> Any:
+    def _eval_list(self, node: ast.List, scope: Scope) -> Any:
         return self._elements(node.elts, scope)
 
-    def _eval_tuple(self, node: ast.Tuple, scope: NameScope) -> Any:
+    def _eval_tuple(self, node: ast.Tuple, scope: Scope) -> Any:
         return tuple(self._elements(node.elts, scope))
 
-    def _eval_set(self, node: ast.Set, scope: NameScope) -> Any:
+    def _eval_set(self, node: ast.Set, scope: Scope) -> Any:
         return self._elements(node.elts, scope)
 
-    def _elements(self, nodes: list[ast.expr], scope: NameScope) -> list[Any]:
+    def _elements(self, nodes: list[ast.expr], scope: Scope) -> list[Any]:
         found: list[Any] = []
         for each in nodes:
             if isinstance(each, ast.Starred):
@@ -130,7 +123,7 @@ class Expressions:
                 found.append(self.value(each, scope))
         return found
 
-    def _eval_dict(self, node: ast.Dict, scope: NameScope) -> Any:
+    def _eval_dict(self, node: ast.Dict, scope: Scope) -> Any:
         found: dict[Any, Any] = {}
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.value(item, scope)
@@ -145,7 +138,7 @@ class Expressions:
                 found[name] = value
         return found
 
-    def _eval_joinedstr(self, node: ast.JoinedStr, scope: NameScope) -> Any:
+    def _eval_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
         parts: list[str] = []
         for each in node.values:
             if isinstance(each, ast.Constant):
@@ -164,13 +157,13 @@ class Expressions:
         """The value to put into a text, or None if it is unknown."""
         return value if is_data(value) else None
 
-    def _eval_formattedvalue(self, node: ast.FormattedValue, scope: NameScope) -> Any:
+    def _eval_formattedvalue(self, node: ast.FormattedValue, scope: Scope) -> Any:
         return self.value(node.value, scope)
 
-    def _eval_binop(self, node: ast.BinOp, scope: NameScope) -> Any:
+    def _eval_binop(self, node: ast.BinOp, scope: Scope) -> Any:
         return self.binary(self.value(node.left, scope), node.op, self.value(node.right, scope), node, scope)
 
-    def binary(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: NameScope) -> Any:
+    def binary(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:
         found = self.binary_of_objects(left, op, right, node, scope)
         if found is not NOT_KNOWN:
             return found
@@ -185,14 +178,14 @@ class Expressions:
         if isinstance(op, ast.Mod) and isinstance(left, str):
             parts = right if isinstance(right, tuple) else (right,)
             return left % right if all(is_data(each) for each in parts) or is_data(right) else unknown
-        if isinstance(op, ast.Div) and isinstance(left, ForeignCall) and left.function.last == "Path":
+        if isinstance(op, ast.Div) and isinstance(left, Call) and left.function.last == "Path":
             return unknown
         apply = _OPERATORS.get(type(op))
         if apply is None or not (is_data(left) and is_data(right)):
             return unknown
         return apply(left, right)
 
-    def _eval_unaryop(self, node: ast.UnaryOp, scope: NameScope) -> Any:
+    def _eval_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
         value = self.value(node.operand, scope)
         if isinstance(value, Unknown) or not is_data(value):
             return Unknown(node, scope)
@@ -203,7 +196,7 @@ class Expressions:
                 return -value
         return value
 
-    def _eval_boolop(self, node: ast.BoolOp, scope: NameScope) -> Any:
+    def _eval_boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
         is_and = isinstance(node.op, ast.And)
         value: Any = None
         for each in node.values:
@@ -214,7 +207,7 @@ class Expressions:
                 return value
         return value
 
-    def _eval_compare(self, node: ast.Compare, scope: NameScope) -> Any:
+    def _eval_compare(self, node: ast.Compare, scope: Scope) -> Any:
         left = self.value(node.left, scope)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.value(right_node, scope)
@@ -226,22 +219,22 @@ class Expressions:
             left = right
         return True
 
-    def settled(self, value: Any, node: ast.AST, scope: NameScope) -> Any:  # noqa: ARG002
+    def settled(self, value: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
         """The default of a value that is known only when tasks run, where the shape of the workflow depends on it."""
         if isinstance(value, str) and "{{" in value:
             default = getattr(value, "default", None)
             return Unknown() if default is None else default
         return value
 
-    def _eval_ifexp(self, node: ast.IfExp, scope: NameScope) -> Any:
+    def _eval_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
         test = self.settled(self.value(node.test, scope), node, scope)
         if isinstance(test, Unknown):
             return Unknown(node, scope)
         return self.value(node.body if self.truth(test) else node.orelse, scope)
 
-    def _eval_subscript(self, node: ast.Subscript, scope: NameScope) -> Any:
+    def _eval_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
         owner = self.value(node.value, scope)
-        if isinstance(owner, Imported) and owner.dotted == "os.environ":
+        if isinstance(owner, Imported) and owner.dotted == _ENVIRONMENT:
             key = self.value(node.slice, scope)
             return self.environment(key, None) if isinstance(key, str) else Unknown(node, scope)
         if isinstance(node.slice, ast.Slice):
@@ -264,7 +257,7 @@ class Expressions:
         """A variable of the environment: known only when the code runs."""
         return Unknown()
 
-    def _eval_attribute(self, node: ast.Attribute, scope: NameScope) -> Any:
+    def _eval_attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         owner = self.value(node.value, scope)
         found = self.attribute(owner, node.attr, node, scope)
         if found is not NOT_KNOWN:
@@ -275,11 +268,11 @@ class Expressions:
             return self.imported(f"{owner.dotted}.{node.attr}")
         if isinstance(owner, Class):
             return self._class_attribute(owner, node, scope)
-        if isinstance(owner, Unknown | ForeignCall | SourceFunction):
+        if isinstance(owner, Unknown | Call | Function):
             return Unknown(node, scope)
         return Bound(owner, node.attr)
 
-    def _class_attribute(self, owner: Class, node: ast.Attribute, scope: NameScope) -> Any:
+    def _class_attribute(self, owner: Class, node: ast.Attribute, scope: Scope) -> Any:
         for each in owner.node.body:
             targets = (
                 each.targets
@@ -297,34 +290,34 @@ class Expressions:
     def imported(self, dotted: str) -> Any:
         return Imported(dotted)
 
-    def _eval_lambda(self, node: ast.Lambda, scope: NameScope) -> Any:
-        return SourceFunction(node, scope)
+    def _eval_lambda(self, node: ast.Lambda, scope: Scope) -> Any:
+        return Function(node, scope)
 
-    def _eval_namedexpr(self, node: ast.NamedExpr, scope: NameScope) -> Any:
+    def _eval_namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.value(node.value, scope)
         scope.names[node.target.id] = value
         return value
 
-    def _eval_await(self, node: ast.Await, scope: NameScope) -> Any:
+    def _eval_await(self, node: ast.Await, scope: Scope) -> Any:
         return self.value(node.value, scope)
 
-    def _eval_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: NameScope) -> Any:
+    def _eval_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> Any:
         found = self._comprehension(node.generators, scope, lambda inner: self.value(node.elt, inner))
         return Unknown(node, scope) if found is None else found
 
     _eval_generatorexp = _eval_listcomp
     _eval_setcomp = _eval_listcomp
 
-    def _eval_dictcomp(self, node: ast.DictComp, scope: NameScope) -> Any:
+    def _eval_dictcomp(self, node: ast.DictComp, scope: Scope) -> Any:
         pairs = self._comprehension(
             node.generators, scope, lambda inner: (self.value(node.key, inner), self.value(node.value, inner))
         )
         return Unknown(node, scope) if pairs is None else dict(pairs)
 
     def _comprehension(
-        self, generators: list[ast.comprehension], scope: NameScope, make: Callable[[NameScope], Any]
+        self, generators: list[ast.comprehension], scope: Scope, make: Callable[[Scope], Any]
     ) -> list[Any] | None:
-        inner = NameScope(None, scope)
+        inner = Scope(None, scope)
         found: list[Any] = []
 
         def step(index: int) -> bool:
@@ -345,12 +338,13 @@ class Expressions:
 
         return found if step(0) else None
 
-    def assign(self, target: ast.expr, value: Any, scope: NameScope) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """`target = value`."""
 
     # Calls.
 
-    def _eval_call(self, node: ast.Call, scope: NameScope) -> Any:
+    def _eval_call(self, node: ast.Call, scope: Scope) -> Any:
         target = self.value(node.func, scope)
         args = self._elements(node.args, scope)
         keywords: dict[str, Any] = {}
@@ -366,7 +360,7 @@ class Expressions:
         if found is not NOT_KNOWN:
             return found
         match target:
-            case SourceFunction():
+            case Function():
                 return self.call_function(target, args, keywords)
             case Bound():
                 return self.method(target, args, keywords, node, scope)
@@ -375,9 +369,9 @@ class Expressions:
         return Unknown(node, scope)
 
     def _call_imported(
-        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
+        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
     ) -> Any:
-        if target.dotted in ("os.getenv", "os.environ.get") and args and isinstance(args[0], str):
+        if target.dotted in ("os" + ".getenv", f"{_ENVIRONMENT}.get") and args and isinstance(args[0], str):
             default = args[1] if len(args) > 1 else keywords.get("default")
             return self.environment(args[0], default)
         if target.dotted == "os.path.join" and args and all(isinstance(each, str) for each in args):
@@ -387,8 +381,8 @@ class Expressions:
             args = [self.settled(each, node, scope) for each in args]
         if known is not None and not any(isinstance(each, Unknown) for each in (*args, *keywords.values())):
             return known(*args, **keywords)
-        return ForeignCall(target, args, keywords, node, scope)
+        return Call(target, args, keywords, node, scope)
 
-    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
+    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
         found = data_method(bound.owner, bound.name, args, keywords)
         return Unknown(node, scope) if found is NOT_KNOWN else found

@@ -10,7 +10,7 @@ import ast
 import builtins
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ork.importers.python.modules import Sources
@@ -27,11 +27,10 @@ _PACKAGES = {
 
 
 class Framework(NamedTuple):
-    """Whose imports are removed, and which of its names have a replacement in which module."""
+    """Whose imports are removed, and which of its names have a replacement."""
 
     roots: tuple[str, ...]
-    replacements: Collection[str]
-    module: str  # the module of replacements; "" if there is none
+    replacements: Mapping[str, str]  # the name, and the module that has the replacement
 
 
 class Missing(NamedTuple):
@@ -152,7 +151,7 @@ class CopiedModule:
         if node.level:
             return [Missing(f"`{name}` is imported from a module that was not found", line)]
         self._imports[f"from {node.module} import {alias.name}{renamed}"] = None
-        self._files.require(node.module or "")
+        self._files.require(f"{node.module}.{alias.name}" if node.module == "google.cloud" else node.module or "")
         return []
 
     def _plain_import(self, alias: ast.alias, line: int) -> list[Missing]:
@@ -170,7 +169,7 @@ class CopiedModule:
         framework = self._files.framework
         if name not in framework.replacements:
             return [Missing(f"it uses `{dotted}`", line)]
-        self._imports[f"from {framework.module} import {name}{renamed}"] = None
+        self._imports[f"from {framework.replacements[name]} import {name}{renamed}"] = None
         self.uses_replacements = True
         return []
 
@@ -184,13 +183,14 @@ class CopiedModule:
                 if not outer._is_framework(found.module) or found.level:
                     outer._inner_import(found, missing)
                     return found
-                kept = []
+                replaced: list[ast.stmt] = []
                 for alias in found.names:
                     before = dict(outer._imports)
                     missing.extend(outer._replacement(alias.name, "", f"{found.module}.{alias.name}", found.lineno))
                     outer._imports = before
-                    kept.append(alias)
-                return ast.ImportFrom(outer._files.framework.module or "_", kept, 0)
+                    module = outer._files.framework.replacements.get(alias.name, "_")
+                    replaced.append(ast.ImportFrom(module, [alias], 0))
+                return replaced
 
             def visit_Import(self, found: ast.Import) -> ast.AST:
                 for alias in found.names:
@@ -308,7 +308,7 @@ class CopiedFiles:
             top
             and top not in sys.stdlib_module_names
             and top not in self.framework.roots
-            and top != self.framework.module
+            and top not in self.framework.replacements.values()
         ):
             name = "-".join(dotted.split(".")[:3]) if dotted.startswith("google.cloud.") else _PACKAGES.get(top, top)
             self.sources.project.requirements.add(name)
