@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import OrkCli
 from tests.docker import busybox, daemon_or_skip, python_image
 
-FUNCTIONS = '''
+FUNCTIONS = """
 from dataclasses import dataclass
 from pathlib import Path
 import ork
@@ -39,7 +39,7 @@ def read(make: dict, count) -> list:
     found = make["text"]
     found.path.write_text("changed")  # a copy of its own
     return [type(count).__name__, count.read_bytes().decode(), {"raw": b"\\x00\\xff" * 40_000, "same": make["text"]}]
-'''
+"""
 TASKS = """
 name: data
 tasks:
@@ -115,7 +115,10 @@ def test_what_is_shown_and_saved(project: Project) -> None:
     ("function", "said"),
     [
         ("def make(): return {'$ork': {}}", "returned the key '$ork': Ork marks references with it, choose another"),
-        ("import ork\ndef make(): return ork.File('gone')", "returned ork.File('gone'), which cannot be read: No such file"),
+        (
+            "import ork\ndef make(): return ork.File('gone')",
+            "returned ork.File('gone'), which cannot be read: No such file",
+        ),
         ("import ork\ndef make(): return [b'x', ork.File('/dev/tty')]", "not a regular file"),
     ],
 )
@@ -127,7 +130,10 @@ def test_what_cannot_be_stored_is_a_failure_that_says_why(project: Project, func
 
 
 def test_a_program_cannot_forge_a_reference(project: Project) -> None:
-    project.write("workflow.yaml", """name: w\ntasks: {make: {command: [echo, '{"$ork": {"object": "runs/a/b.0.1.value-0"}}']}}\n""")
+    project.write(
+        "workflow.yaml",
+        """name: w\ntasks: {make: {command: [echo, '{"$ork": {"object": "runs/a/b.0.1.value-0"}}']}}\n""",
+    )
     project.run()
     assert project.output("make") is None
 
