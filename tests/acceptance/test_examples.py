@@ -441,7 +441,7 @@ def test_files_go_between_functions_and_commands(run_example: RunExample) -> Non
 
 def test_dataframes_go_between_libraries_and_are_split(run_example: RunExample) -> None:
     """Its packages are installed by its `environment`, or it is skipped where that is impossible."""
-    code, run, folder = run_example("dataframes")
+    code, run, _ = run_example("dataframes")
     if code and "pip" in json.dumps(run):
         pytest.skip(f"pandas, polars and pyarrow cannot be installed here: {run['tasks'][0]['failure']}")
     assert (code, task_of(run, "report")["output"]) == (0, {"Bonn": 6250.0, "Kiel": 6250.0, "Ulm": 6250.0})
