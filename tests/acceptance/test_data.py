@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +137,65 @@ def test_a_program_cannot_forge_a_reference(project: Project) -> None:
     assert project.output("make") is None
 
 
+RETRIED = """
+import os, signal
+from pathlib import Path
+
+def make():
+    Path("made").open("a").write("x")
+    return os.urandom(200_000) if Path("made").stat().st_size > 100 else b"a" * 200_000
+
+def once(make: bytes):
+    tries = Path("tries")
+    tries.open("a").write("x")
+    if tries.stat().st_size == 1:
+        from ork.worker.data import encode
+        sent = encode.ValueWriter._sent
+        def killed(self, name, write):
+            sent(self, name, write)
+            if name == "1":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return len(make), "0" * 64
+        encode.ValueWriter._sent = killed
+    return [make, b"b" * 100_000]
+
+def count(once: list):
+    return [len(each) for each in once]
+"""
+
+
+def test_a_killed_attempt_leaves_nothing_to_read_and_equal_data_hits_the_cache(project: Project) -> None:
+    """It dies after its values are stored and before its status is. The next run makes the same bytes under other names."""
+    project.write("tasks.py", RETRIED)
+    project.write(
+        "workflow.yaml",
+        "name: w\ntasks:\n  make: {file: tasks.py, function: make}\n"
+        "  once: {file: tasks.py, function: once, depends_on: [make], retries: 1, cache: 1h}\n"
+        "  count: {file: tasks.py, function: count, depends_on: [once]}\n",
+    )
+    project.run()
+    assert project.output("count") == [200_000, 100_000]
+    assert {each["$ork"]["object"].rpartition("/")[2] for each in project.output("once")} == {
+        "once.0.2.value-0",
+        "once.0.2.value-1",
+    }, "of the second attempt"
+    assert len([*project.folder.rglob("once.0.1.value-[01]")]) == 2, "what the first one left is deleted with the run"
+    project.run()
+    assert (project.folder / "tries").stat().st_size == 2, (
+        "`once` was taken from the cache: the same data, in another run"
+    )
+    assert project.output("count") == [200_000, 100_000]
+    stored = list(project.folder.rglob("make.0.1.value-0"))
+    assert len({file.stat().st_ino for file in stored}) == 1 < len(stored), "stored once"
+    done = project._ork("prune", "--older-than", "0s", cwd=project.folder)
+    assert done.returncode == 0, done.stderr
+    assert not [
+        file
+        for file in (project.folder / ".ork/objects").rglob("*")
+        if file.is_file() and file.stat().st_size >= 100_000
+    ]
+
+
 CONTAINERS = """
 name: data
 tasks:
@@ -158,10 +216,10 @@ tasks:
 
 
 @pytest.fixture
-def engine(project: Project) -> Iterator[str]:
+def engine(project: Project) -> str:
     daemon = daemon_or_skip()
     busybox(daemon)
-    yield daemon.url
+    return str(daemon.url)
 
 
 @pytest.mark.slow

@@ -526,11 +526,6 @@ export interface ObjectKeys {
   keys: (string)[];
 }
 
-/** The names of an attempt's values that are not JSON, sorted. */
-export interface ObjectNames {
-  names: (string)[];
-}
-
 export interface ObjectSize {
   size: number | null;
 }
@@ -576,8 +571,8 @@ export interface OutputPreview {
   keys: (OutputKey)[] | null;
   text: string | null;
   value: unknown;
-  stored: Record<string, unknown> | null;
-  preview: Record<string, unknown> | null;
+  stored: unknown;
+  preview: unknown;
 }
 
 /** `unsent_alerts` counts up to 20. */
@@ -1328,7 +1323,7 @@ export interface Reads {
   "/objects/size": { given: { key: string }; answer: ObjectSize; role: "scheduler" };
   "/objects/value": { given: { key: string; start?: number; size?: number | null }; answer: unknown; role: "scheduler" };
   "/objects/value/size": { given: { key: string }; answer: ObjectSize; role: "scheduler" };
-  "/objects/values": { given: { attempt: string }; answer: ObjectNames; role: "scheduler" };
+  "/objects/values": { given: { attempt: string }; answer: ObjectKeys; role: "scheduler" };
   "/overview": { given: { since?: string | null; limit?: number; cursor?: string | null }; answer: Overview; role: "viewer" };
   "/quarantine": { given: Record<never, never>; answer: Quarantine; role: "viewer" };
   "/readyz": { given: Record<never, never>; answer: Health; role: null };

@@ -572,12 +572,6 @@ class ObjectKeys(Response):
     keys: list[str]
 
 
-class ObjectNames(Response):
-    """The names of an attempt's values that are not JSON, sorted."""
-
-    names: list[str]
-
-
 @fields_from(access.Token, skip=("digest",))
 class Token(Response):
     pass

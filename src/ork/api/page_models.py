@@ -411,8 +411,8 @@ class OutputPreview(Response):
     keys: list[OutputKey] | None
     text: str | None
     value: Any
-    stored: dict[str, Any] | None
-    preview: dict[str, Any] | None
+    stored: Any
+    preview: Any
 
 
 class LogLines(Response):

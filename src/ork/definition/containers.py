@@ -136,7 +136,8 @@ def resolve_container(values: dict[str, Any], body: Node, key: Node, reading: Re
     if values.get("output") is not None and not values["output"].startswith("/"):
         hint = "write the whole path, such as /out/result.parquet"
         message = f"{quoted(values['output'])} cannot be a file in a container"
-        reading.refuse("ORK609", message, body.get("output") or key, hint=hint)
+        place = body.get("output")
+        reading.refuse("ORK609", message, (place and place.get("from_file")) or key, hint=hint)
         return None
     return CONTAINER, Container(command.argv, values.get("input"), values.get("output"))
 

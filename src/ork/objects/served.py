@@ -140,7 +140,7 @@ class ServedObjects(KeyedDocuments):
         return size
 
     def list_values(self, attempt: str) -> builtins.list[str]:
-        names: builtins.list[str] = _read(self._ask("GET", attempt, {"attempt": attempt}, path="/values"))["names"]
+        names: builtins.list[str] = _read(self._ask("GET", attempt, {"attempt": attempt}, path="/values"))["keys"]
         return names
 
     def delete_values(self, attempt: str) -> None:

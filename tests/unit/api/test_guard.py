@@ -32,6 +32,7 @@ def filled(path: str) -> str:
         "name": "flow",
         "index": "0",
         "number": "1",
+        "value": "0",
         "version": "v",
         "id": "0a",
         "target": "0a",

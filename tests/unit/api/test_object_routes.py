@@ -283,3 +283,66 @@ async def test_a_batch_that_does_not_add_up_writes_nothing(bench: Bench, body: b
     async with await bench.client(Role.SCHEDULER) as client:
         assert (await client.post(f"{OBJECTS}/many/put", content=body)).status_code == 400
     assert bench.objects.list("") == []
+
+
+# ── values that are not JSON ─────────────────────────────────────────────────────────────────────
+
+RUN = "runs/00000000000a"
+INLINE, SHARED = f"{RUN}/table.0.2.value-0", f"{RUN}/wide.3.1.value-1"
+
+
+async def test_an_attempt_reads_values_that_its_input_refers_to_and_no_others(bench: Bench) -> None:
+    """Named in its spec, in an output that its spec names, or in one that a scheduler stored for many attempts."""
+    scene = await scene_of(bench)
+    reference = {"$ork": {"object": INLINE, "codec": "folder", "parts": 2}}
+    bench.objects.put_shared([(f"{RUN}/wide.shared-1.json", b'[{"$ork": {"object": "%b"}}]' % SHARED.encode())])
+    upstream = {
+        "before": {"object": INPUT, "path": []},
+        "table": {"value": [reference], "has_values": True},
+        "wide": {"object": f"{RUN}/wide.shared-1.json", "path": []},
+        "forged": {"value": {"$ork": {"object": f"{RUN}/secret.0.1.value-0"}}},  # data of the user, not of an output
+    }
+    spec: dict[str, Any] = {"inputs": {}, "upstream": upstream, "env": {}, "output_limit": 1000}
+    bench.objects.put(f"{scene.mine}.spec.json", sign(spec, SECRET))
+    mine = {"attempt": scene.name, "name": "0"}
+    async with await scene.client() as client:
+        for key in (f"{RUN}/before.0.1.value-0", INLINE, f"{INLINE}-1", SHARED, f"{scene.mine}.value-0"):
+            assert (await client.get(f"{OBJECTS}/value", params={"key": key})).status_code == 200, key
+        for key in (
+            f"{RUN}/secret.0.1.value-0",
+            f"{RUN}/table.0.1.value-0",
+            f"{RUN}/wide.3.1.value-0",
+            f"{RUN}/wide.0.1.value-1",
+        ):
+            assert (await client.get(f"{OBJECTS}/value", params={"key": key})).status_code == 403, key
+            assert (await client.get(f"{OBJECTS}/value/size", params={"key": key})).status_code == 403, key
+        assert (await client.get(f"{OBJECTS}/value", params={"key": INPUT})).status_code == 400, "not a value"
+        assert (await client.put(f"{OBJECTS}/value", params=mine, content=b"bytes")).status_code == 204
+        assert (await client.get(f"{OBJECTS}/values", params={"attempt": scene.name})).json() == {"keys": ["0"]}
+        for other in (scene.name[:-1] + "2", scene.name.replace("extract", "load")):
+            refused = await client.put(f"{OBJECTS}/value", params={**mine, "attempt": other}, content=b"bytes")
+            deleted = await client.delete(f"{OBJECTS}/values", params={"attempt": other})
+            assert (refused.status_code, deleted.status_code) == (403, 403)
+        assert (await client.put(f"{OBJECTS}/value", params={**mine, "name": "../x"}, content=b"x")).status_code >= 400
+        large = b"x" * ((16 << 20) + 1)
+        assert (await client.put(f"{OBJECTS}/value", params=mine, content=large)).status_code == 413
+
+
+async def test_a_viewer_reads_the_bytes_of_a_value_in_ranges(bench: Bench) -> None:
+    scene = await scene_of(bench)
+    for name, data in (("0", b"0123456789"), ("0-preview", b'{"kind":"text","text":"01"}')):
+        bench.objects.write_value(scene.name, name, 0, data)
+    place = f"/api/v1/runs/{scene.attempt.key.run}/tasks/extract/0/attempts/1/values"
+    async with await bench.client(Role.VIEWER) as client:
+        whole = await client.get(f"{place}/0")
+        assert (whole.status_code, whole.content, whole.headers["content-disposition"]) == (
+            200,
+            b"0123456789",
+            "attachment",
+        )
+        part = await client.get(f"{place}/0", headers={"Range": "bytes=3-5"})
+        assert (part.status_code, part.content, part.headers["content-range"]) == (206, b"345", "bytes 3-5/10")
+        assert (await client.get(f"{place}/0", headers={"Range": "bytes=50-"})).status_code == 416
+        assert (await client.get(f"{place}/0-preview")).json() == {"kind": "text", "text": "01"}
+        assert (await client.get(f"{place}/7")).status_code == 404
+        assert (await client.get(f"{place}/0-x")).status_code in (400, 404, 422)

@@ -164,7 +164,7 @@ def test_what_does_not_fit_says_so(store: Store) -> None:
     assert store.read({"a": reference}, dict[str, Any])["a"].shape == (1000, 4)
     with pytest.raises(ResultError, match="it cannot be stored as parquet"):
         store.kept(pd.DataFrame({"a": [{1: object()}]}))
-    with pytest.raises(ResultError, match="returned numpy.ndarray: cannot be stored as JSON"):
+    with pytest.raises(ResultError, match=r"returned numpy\.ndarray: cannot be stored as JSON"):
         store.kept(np.array([object()]))
 
 

@@ -80,7 +80,7 @@ export function Preview({ preview, more }: { preview: OutputPreview; more?: (() 
 }
 
 function contents(preview: OutputPreview, items: readonly unknown[]): JSX.Element {
-  if (preview.stored) return <Stored stored={preview.stored} preview={preview.preview ?? null} />;
+  if (preview.stored) return <Stored stored={preview.stored} preview={preview.preview} />;
   if (preview.kind === "table" && preview.columns) return <Records columns={preview.columns} rows={items} />;
   if (preview.kind === "numbers") return <Numbers values={items.filter((each): each is number => typeof each === "number")} />;
   if (preview.kind === "text") return <div class="text-preview"><CopyButton text={preview.text ?? ""} label="Copy the text" /><pre tabIndex={0} aria-label="Text">{preview.text}</pre></div>;

@@ -8,8 +8,8 @@ import { bytes, count, grouped } from "../words.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
-export function Stored({ stored, preview }: { stored: Facts; preview: Facts | null }): JSX.Element {
-  return <><p class="dim">{words(stored)}</p>{preview !== null && contents(preview)}</>;
+export function Stored({ stored, preview }: { stored: unknown; preview: unknown }): JSX.Element {
+  return <><p class="dim">{words(facts(stored))}</p>{contents(facts(preview))}</>;
 }
 
 function words(stored: Facts): string {

@@ -369,12 +369,12 @@ async def write_object_value(request: Request, attempt: AttemptName, name: Value
     return Response(status_code=204)
 
 
-@routes.add("GET", "/objects/values", Role.SCHEDULER, is_for_attempts=True, response_model=models.ObjectNames)
+@routes.add("GET", "/objects/values", Role.SCHEDULER, is_for_attempts=True, response_model=models.ObjectKeys)
 async def list_object_values(request: Request, attempt: AttemptName) -> Response:
     """Returns the names of an attempt's values that are not JSON."""
     kept = _kept(api_of(request))
     kept.access.check_own(caller_of(request), attempt)
-    return json_response({"names": list(await kept.call_aside(kept.objects.list_values, attempt))})
+    return json_response({"keys": list(await kept.call_aside(kept.objects.list_values, attempt))})
 
 
 @routes.add("DELETE", "/objects/values", Role.SCHEDULER, is_for_attempts=True, status_code=204, response_class=Response)
