@@ -14,7 +14,7 @@ import httpx2
 from tests.kubernetes.chart import CHART, Document, helm
 from tests.kubernetes.cluster import Cluster
 
-WAIT = ("--wait", "--timeout", "10m")
+WAIT = ("--wait", "--timeout", "8m")
 
 
 class Release:
@@ -54,7 +54,7 @@ class Release:
         answer = httpx2.request(
             method,
             f"{self.addresses()[0]}/api/v1{path}",
-            json=body,
+            content=body if isinstance(body, str) or body is None else json.dumps(body),
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=60,
             trust_env=False,
@@ -80,7 +80,7 @@ class Release:
         return found
 
     def _is_over(self, run: str) -> bool:
-        return self.ask("GET", f"/runs/{run}")["status"] in ("succeeded", "failed", "cancelled", "timed_out")
+        return self.ask("GET", f"/runs/{run}")["finished_at"] is not None
 
     def left(self) -> list[str]:
         """What is in both namespaces that Kubernetes does not make by itself."""
