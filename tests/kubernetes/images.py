@@ -17,6 +17,7 @@ _EXTRAS = ("server", "postgres", "cloud")
 _PROGRAM = b"#!/usr/local/bin/python3\nimport sys\nfrom %s import main\nsys.exit(main())\n"
 _PROGRAMS = {"ork": b"ork.cli.main", "ork-worker": b"ork.worker.main", "ork-parse": b"ork.locations.parse"}
 _USERS = b"root:x:0:0::/:/bin/sh\nork:x:10001:10001:Ork:/srv/flows:/bin/sh\nork-tasks:x:10002:10002::/tmp:/bin/sh\n"
+_AUTHORITIES = "etc/ssl/certs/ca-certificates.crt"
 _ORK = 10001
 
 
@@ -35,6 +36,7 @@ def control_plane_image(daemon: Daemon, name: str) -> str:
             _add_folder(archive, folder)
         wanted = {f"{_SITE}/{path}": place for place, path in _sources()}
         native = [place for place in wanted.values() if ".so" in place.suffixes]
+        wanted[_AUTHORITIES] = Path("/", _AUTHORITIES)
         wanted |= {str(library).lstrip("/"): library.resolve() for library in libraries(*native)}
         for path in wanted.keys() - set(archive.getnames()):  # the base has some of the libraries
             archive.add(wanted[path], path, recursive=False)
