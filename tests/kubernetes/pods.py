@@ -265,10 +265,10 @@ class PodRunner:
         if "exec" in hook:
             with suppress(EngineError):
                 await engine.execute(run.id, hook["exec"]["command"])
-        if "startupProbe" in spec:
-            if not await probes.comes_up(engine, http, run, spec["startupProbe"], self.address):
-                await self._stop_container(run, self._grace)
-                return
+        startup = spec.get("startupProbe")
+        if startup and not await probes.comes_up(engine, http, run, startup, self.address):
+            await self._stop_container(run, self._grace)
+            return
         run.started.set()
         run.is_ready = "readinessProbe" not in spec
         self._dirty.set()
