@@ -99,7 +99,7 @@ class Release:
                     if about.get("namespace") in (self.namespace, self.tasks) or about.get("labels", {}).get("app.kubernetes.io/name") == "ork":  # fmt: skip
                         found.append(f"{resource['name']}/{about['name']}")
         names = [each["metadata"]["name"] for each in self.cluster.request("GET", "/api/v1/namespaces")["items"]]
-        own = ("serviceaccounts/default", "configmaps/kube-root-ca.crt", "secrets/ork-store", "secrets/bucket")
+        own = ("serviceaccounts/default", "configmaps/kube-root-ca.crt", "secrets/ork-store")
         return [each for each in found if each not in own] + [name for name in names if name == self.tasks]
 
     def explained(self) -> str:
