@@ -60,7 +60,7 @@ ui-tests: $(STAMPS)/test
 	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
 
 soak: $(STAMPS)/test
-	-scripts/components.sh postgres docker network pgbouncer faketime minio kubernetes kubelet helm
+	-scripts/components.sh postgres docker network pgbouncer faketime minio kubernetes helm
 	$(BIN)/python -m pytest -n 2 -m soak -rA --durations=0 $(TESTS)
 
 check: lint

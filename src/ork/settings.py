@@ -213,7 +213,9 @@ def load_settings(
         trusted_proxies=project.trusted_proxies if project else (),
         server=server or given.get("ORK_SERVER") or None,
         token=_value(given, "ORK_TOKEN"),
-        project=None if project is None else _with_objects(_with_cluster(project, given), chosen_objects),
+        project=None
+        if project is None
+        else _with_objects(_with_cluster(project, given), given.get("ORK_OBJECTS_URL") or chosen_objects),
         environ=given,
     )
 
@@ -305,7 +307,8 @@ def _read_project(root: str) -> Project | None:
 
 
 def _with_objects(project: Project, url: str | None) -> Project:
-    """The project with the object store that it really uses: definitions are checked against it."""
+    """The project with the object store that tasks use: definitions are checked against it. A server that keeps the documents for
+    others (ORK_OBJECTS_URL) has them in a folder itself."""
     from ork.model.record import replaced
 
     return replaced(project, objects=url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import re
 import shlex
 import shutil
@@ -193,10 +194,11 @@ def unknown_fields(model: Any, value: Any, where: str) -> Iterator[str]:
     elif getattr(model, "__module__", "").startswith("lightkube.models"):
         known = typing.get_type_hints(model)
         for key, child in value.items():
-            if key not in known:
+            name = f"{key}_" if keyword.iskeyword(key) else key
+            if name not in known:
                 yield f"{where}.{key}"
             else:
-                yield from unknown_fields(known[key], child, f"{where}.{key}")
+                yield from unknown_fields(known[name], child, f"{where}.{key}")
 
 
 def test_a_field_that_does_not_exist_would_be_noticed() -> None:

@@ -265,18 +265,10 @@ class PodRunner:
         if "exec" in hook:
             with suppress(EngineError):
                 await engine.execute(run.id, hook["exec"]["command"])
-        if "startupProbe" in spec:
-            probe = spec["startupProbe"]
-            good = asyncio.create_task(probes.until(engine, http, run, probe, self.address, True))
-            bad = asyncio.create_task(probes.until(engine, http, run, probe, self.address, False))
-            try:
-                await asyncio.wait({good, bad}, return_when="FIRST_COMPLETED")
-                if not good.done():
-                    await self._stop_container(run, self._grace)
-                    return
-            finally:
-                good.cancel()
-                bad.cancel()
+        startup = spec.get("startupProbe")
+        if startup and not await probes.comes_up(engine, http, run, startup, self.address):
+            await self._stop_container(run, self._grace)
+            return
         run.started.set()
         run.is_ready = "readinessProbe" not in spec
         self._dirty.set()

@@ -27,6 +27,15 @@ async def succeeds(engine: Engine, http: httpx2.AsyncClient, run: ContainerRun, 
         return False
 
 
+async def comes_up(engine: Engine, http: httpx2.AsyncClient, run: ContainerRun, probe: Document, address: str) -> bool:
+    """Whether a startup probe succeeds before it has failed too often."""
+    for _ in range(probe.get("failureThreshold", 3)):
+        if await succeeds(engine, http, run, probe, address):
+            return True
+        await asyncio.sleep(probe.get("periodSeconds", 10))
+    return False
+
+
 async def until(
     engine: Engine, http: httpx2.AsyncClient, run: ContainerRun, probe: Document, address: str, wanted: bool
 ) -> None:

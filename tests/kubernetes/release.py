@@ -14,7 +14,7 @@ import httpx2
 from tests.kubernetes.chart import CHART, Document, helm
 from tests.kubernetes.cluster import Cluster
 
-WAIT = ("--wait", "--timeout", "10m")
+WAIT = ("--wait", "--timeout", "5m")
 
 
 class Release:
@@ -54,7 +54,7 @@ class Release:
         answer = httpx2.request(
             method,
             f"{self.addresses()[0]}/api/v1{path}",
-            json=body,
+            content=body if isinstance(body, str) or body is None else json.dumps(body),
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=60,
             trust_env=False,
@@ -80,7 +80,7 @@ class Release:
         return found
 
     def _is_over(self, run: str) -> bool:
-        return self.ask("GET", f"/runs/{run}")["status"] in ("succeeded", "failed", "cancelled", "timed_out")
+        return self.ask("GET", f"/runs/{run}")["finished_at"] is not None
 
     def left(self) -> list[str]:
         """What is in both namespaces that Kubernetes does not make by itself."""
@@ -99,7 +99,7 @@ class Release:
                     if about.get("namespace") in (self.namespace, self.tasks) or about.get("labels", {}).get("app.kubernetes.io/name") == "ork":  # fmt: skip
                         found.append(f"{resource['name']}/{about['name']}")
         names = [each["metadata"]["name"] for each in self.cluster.request("GET", "/api/v1/namespaces")["items"]]
-        own = ("serviceaccounts/default", "configmaps/kube-root-ca.crt", "secrets/ork-store", "secrets/bucket")
+        own = ("serviceaccounts/default", "configmaps/kube-root-ca.crt", "secrets/ork-store")
         return [each for each in found if each not in own] + [name for name in names if name == self.tasks]
 
     def explained(self) -> str:

@@ -130,7 +130,6 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- end }}
 - {name: ORK_KUBERNETES_NAMESPACE, value: {{ include "ork.tasksNamespace" . }}}
 - {name: ORK_KUBERNETES_IMAGE, value: {{ include "ork.image" . | quote }}}
-- {name: ORK_WAKE_URL, value: {{ printf "%s/api/v1/wake" (include "ork.internalUrl" .) | quote }}}
 {{- with .Values.env }}
 {{ toYaml . }}
 {{- end }}

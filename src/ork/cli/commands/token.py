@@ -35,7 +35,7 @@ def token_command() -> None:
 @click.option("--expires", metavar="AGE", help="The token is valid for this time: 90d, 12h (default: forever).")
 @click.option(
     "--from-file",
-    type=click.Path(exists=True, dir_okay=False),
+    type=click.Path(dir_okay=False),
     help="Use the token in this file, made elsewhere, and print nothing. Repeating it changes nothing.",
 )
 @json_option
