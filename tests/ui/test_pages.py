@@ -30,6 +30,8 @@ PAGES = {
     "schedules": "schedules",
     "system": "system",
     "access": "access",
+    "approvals": "approvals",
+    "search": "runs/{failed}?view=search&q=503",
 }
 
 

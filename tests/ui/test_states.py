@@ -87,7 +87,12 @@ def test_every_page_has_the_state(server: UiServer, new_page: NewPage, axe: Axe,
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.goto(f"{server.url}/ui/{path.format(run=run)}")
         shows_state(page, state)
-        if broken := axe(page):
+        broken = axe(page)
+        page.set_viewport_size({"width": 375, "height": 740})
+        if page.evaluate("() => document.documentElement.scrollWidth") > 375:
+            broken.append("wider than a phone")
+        page.set_viewport_size({"width": 1280, "height": 800})
+        if broken:
             found[path, theme] = broken
     assert found == {}
 
