@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 
 from ork.importers.airflow import import_airflow
 from ork.importers.project import ImportedProject, ImportedTask, Level
-from ork.importers.report import TaskShare, share_of
+from ork.importers.report import TranslatedShare, share_of
 from ork.importers.write import write_project
 
 NAMED = ("Bash", "Python", "Docker", "KubernetesPod", "Http", "SQL")
@@ -82,7 +82,7 @@ def read(folder: str, check: bool) -> ImportedProject:
     return project
 
 
-def line(name: str, share: TaskShare) -> None:
+def line(name: str, share: TranslatedShare) -> None:
     if share.total:
         print(
             f"{name[:30]:30} {share.total:6} {share.translated:6} {share.check:6} {share.person:6} {share.percent:6.1f}%"

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, SourceLine, safe_name
+from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, SourcePlace, safe_name
 from ork.importers.yaml_text import literal
 
 _VARIABLE = re.compile(r"""\s*(["']?)([A-Za-z_]\w*)\1\s*=\s*(.*?)\s*$""")
@@ -71,7 +71,7 @@ class CrontabOptions(NamedTuple):
 
 @dataclass
 class _Line:
-    place: SourceLine
+    place: SourcePlace
     schedule: str
     user: str | None
     command: str
@@ -104,7 +104,7 @@ def _lines(text: str, file: str, has_user: bool, project: ImportedProject) -> li
     variables: dict[str, str] = {}
     comment: str | None = None
     for number, raw in enumerate(text.split("\n"), 1):
-        line, place = raw.strip(), SourceLine(file, number)
+        line, place = raw.strip(), SourcePlace(file, number)
         if not line or line.startswith("#"):
             comment = line.lstrip("# ").strip() or None if line else None
             continue
@@ -129,7 +129,7 @@ def _unquoted(text: str) -> str:
 
 def _job(
     line: str,
-    place: SourceLine,
+    place: SourcePlace,
     has_user: bool,
     variables: dict[str, str],
     comment: str | None,

@@ -8,11 +8,11 @@ from typing import Any
 
 from ork.importers.flows.builder import FlowBuilder
 from ork.importers.flows.evaluator import FlowEvaluator
-from ork.importers.flows.steps import Flow, FlowFunction, Step, StepFunction, StepOutput
-from ork.importers.project import ImportedProject, ImportedTask, Level, Place, Untranslatable
+from ork.importers.flows.steps import FlowFunction, ImportedFlow, Step, StepFunction, StepOutput
+from ork.importers.project import ImportedProject, ImportedTask, Level, SourcePlace, Untranslatable
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Call, Function, Imported, Module, Scope, Unknown
+from ork.importers.python.values import Bound, ForeignCall, Imported, Module, NameScope, SourceFunction, Unknown
 from ork.importers.sources import copied_text, files_below
 
 MODULE = "from_dagster"
@@ -59,7 +59,9 @@ class _Dagster(FlowEvaluator):
     def flow_parameters(self, target: FlowFunction) -> list[str]:  # noqa: ARG002
         return []
 
-    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def step_method(
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
+    ) -> Any:
         owner, name = bound
         match owner, name:
             case StepOutput(), "map" if args and isinstance(args[0], StepFunction):
@@ -74,7 +76,7 @@ class _Dagster(FlowEvaluator):
                 return FlowFunction(owner.function, {**owner.keywords, **given}, "@job")
         return Unknown(node, scope)
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: NameScope) -> Any:
         if isinstance(owner, StepOutput) and name not in ("map", "collect"):
             return StepOutput(owner.step, (*owner.path, name))  # an output by its name
         return super().attribute(owner, name, node, scope)
@@ -99,7 +101,9 @@ class _Importer:
                 flow = self.evaluator.follow(value)
                 self._write(_DagsterBuilder(flow, self.project, self.files, value.name), value)
         assets = [value for _, value, _ in own if isinstance(value, StepFunction) and value.kind == "@asset"]
-        jobs = [value for _, value, _ in own if isinstance(value, Call) and value.function.last == "define_asset_job"]
+        jobs = [
+            value for _, value, _ in own if isinstance(value, ForeignCall) and value.function.last == "define_asset_job"
+        ]
         if not assets:
             return
         for job in jobs:
@@ -109,16 +113,16 @@ class _Importer:
 
     def _find_schedules(self, values: list[tuple[str, Any, Module]]) -> None:
         for _, value, module in values:
-            if isinstance(value, Call) and value.function.last == "ScheduleDefinition":
+            if isinstance(value, ForeignCall) and value.function.last == "ScheduleDefinition":
                 job = value.keywords.get("job") or value.keywords.get("job_name") or value.keywords.get("target")
                 self._add_schedule(job, value.keywords, self.evaluator.sources.place(module, value.node))
-            if isinstance(value, Function):
+            if isinstance(value, SourceFunction):
                 for decorator in value.decorators:
-                    if isinstance(decorator, Call) and decorator.function.dotted == "dagster.schedule":
+                    if isinstance(decorator, ForeignCall) and decorator.function.dotted == "dagster.schedule":
                         job = decorator.keywords.get("job") or decorator.keywords.get("job_name")
                         place = self.evaluator.sources.place(module, value.node)
                         self._add_schedule(job, decorator.keywords, place)
-                    elif isinstance(decorator, Call | Imported) and "sensor" in str(
+                    elif isinstance(decorator, ForeignCall | Imported) and "sensor" in str(
                         getattr(decorator, "function", decorator)
                     ):
                         self.project.note(
@@ -127,7 +131,7 @@ class _Importer:
                             self.evaluator.sources.place(module, value.node),
                         )
 
-    def _add_schedule(self, job: Any, given: dict[str, Any], place: Place) -> None:
+    def _add_schedule(self, job: Any, given: dict[str, Any], place: SourcePlace) -> None:
         cron, zone = given.get("cron_schedule"), given.get("execution_timezone")
         if isinstance(cron, str):
             self.schedules.append((job, cron, zone if isinstance(zone, str) else None))
@@ -137,14 +141,16 @@ class _Importer:
     def _write(self, builder: FlowBuilder, job: Any) -> None:
         for target, cron, zone in self.schedules:
             is_it = target is job or (isinstance(target, str) and target == builder.workflow.name)
-            is_it = is_it or (isinstance(target, Call) and isinstance(job, Call) and target.node is job.node)
+            is_it = is_it or (
+                isinstance(target, ForeignCall) and isinstance(job, ForeignCall) and target.node is job.node
+            )
             if is_it:
                 builder.workflow.keys["schedule"] = (
                     {"cron": cron, "timezone": zone} if zone not in (None, "UTC") else cron
                 )
         builder.build()
 
-    def _asset_job(self, assets: list[StepFunction], job: Call | None) -> None:
+    def _asset_job(self, assets: list[StepFunction], job: ForeignCall | None) -> None:
         """All assets, or those that a job selects, as one workflow."""
         name = "assets"
         chosen = assets
@@ -157,14 +163,14 @@ class _Importer:
         module = chosen[0].function.scope.module if chosen else assets[0].function.scope.module
         assert module is not None
         place = self.evaluator.sources.place(module, (chosen or assets)[0].function.node)
-        flow = Flow(FlowFunction((chosen or assets)[0].function, {"name": name}, "assets"), module, place)
+        flow = ImportedFlow(FlowFunction((chosen or assets)[0].function, {"name": name}, "assets"), module, place)
         self._asset_steps(chosen, flow)
         builder = _DagsterBuilder(flow, self.project, self.files, name)
         if problem:
             builder.workflow.note(Level.PERSON, problem)
         self._write(builder, job)
 
-    def _asset_steps(self, assets: list[StepFunction], flow: Flow) -> None:
+    def _asset_steps(self, assets: list[StepFunction], flow: ImportedFlow) -> None:
         steps: dict[str, Step] = {}
         for asset in assets:
             name = _asset_name(asset)
@@ -201,7 +207,7 @@ class _DagsterBuilder(FlowBuilder):
         if self.flow.target.keywords.get("config") is not None:
             self.workflow.note(Level.CHECK, "the job's config is not kept: use `params` and `inputs`")
 
-    def context_code(self, function: Function) -> dict[str, str]:
+    def context_code(self, function: SourceFunction) -> dict[str, str]:
         first = function.parameters[0] if function.parameters else None
         if first not in _CONTEXTS:
             return {}
@@ -226,7 +232,7 @@ class _DagsterBuilder(FlowBuilder):
                 raise Untranslatable("it reads its partition: use `run.scheduled_for` or a param, and `ork backfill`")
             task.note(Level.CHECK, "partitions are not kept: schedules and `ork backfill` run past times")
         policy = given.get("retry_policy")
-        if isinstance(policy, Call):
+        if isinstance(policy, ForeignCall):
             retries, delay = (
                 policy.keywords.get("max_retries", policy.args[0] if policy.args else 1),
                 policy.keywords.get("delay"),
@@ -239,7 +245,7 @@ class _DagsterBuilder(FlowBuilder):
 
 def _selected(assets: list[StepFunction], selection: Any) -> tuple[list[StepFunction], str | None]:
     if selection in (None, "*") or (
-        isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.all")
+        isinstance(selection, ForeignCall) and selection.function.dotted.endswith("AssetSelection.all")
     ):
         return assets, None
     wanted = selection if isinstance(selection, list | tuple) else [selection]
@@ -248,13 +254,13 @@ def _selected(assets: list[StepFunction], selection: Any) -> tuple[list[StepFunc
         for each in wanted
         if isinstance(each, str | StepFunction)
     }
-    if isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.assets"):
+    if isinstance(selection, ForeignCall) and selection.function.dotted.endswith("AssetSelection.assets"):
         names = {
             _asset_name(each) if isinstance(each, StepFunction) else each
             for each in selection.args
             if isinstance(each, str | StepFunction)
         }
-    if isinstance(selection, Call) and selection.function.dotted.endswith("AssetSelection.groups"):
+    if isinstance(selection, ForeignCall) and selection.function.dotted.endswith("AssetSelection.groups"):
         return [each for each in assets if each.keywords.get("group_name") in selection.args], None
     chosen = [each for each in assets if _asset_name(each) in names]
     return (
@@ -272,14 +278,14 @@ def _asset_name(asset: StepFunction) -> str:
 def _asset_key(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    if isinstance(value, Call):
+    if isinstance(value, ForeignCall):
         given = value.keywords.get("key") or (value.args[0] if value.args else None)
         given = given[-1] if isinstance(given, list) and given else given
-        return given if isinstance(given, str) else _asset_key(given) if isinstance(given, Call) else None
+        return given if isinstance(given, str) else _asset_key(given) if isinstance(given, ForeignCall) else None
     return None
 
 
 def _module_of(value: Any) -> Module | None:
     if isinstance(value, StepFunction | FlowFunction):
         return value.function.scope.module
-    return value.scope.module if isinstance(value, Function | Call) else None
+    return value.scope.module if isinstance(value, SourceFunction | ForeignCall) else None

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from ork.importers.github_expressions import Expression, ExpressionError, expression_of, job_condition, parts_of
-from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, Place, safe_name
+from ork.importers.project import ImportedProject, ImportedTask, ImportedWorkflow, Level, SourcePlace, safe_name
 from ork.importers.shell import variable_for, with_expansion
 from ork.importers.sources import files_below, read_text
 from ork.importers.yaml_text import literal
@@ -51,12 +51,14 @@ def import_github_actions(path: str) -> ImportedProject:
             document = _located(yaml.compose(read_text(file), Loader=yaml.SafeLoader))
         except (yaml.YAMLError, RecursionError) as error:
             line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
-            project.note(Level.PERSON, f"not valid YAML: {getattr(error, 'problem', None) or error}", Place(file, line))
+            project.note(
+                Level.PERSON, f"not valid YAML: {getattr(error, 'problem', None) or error}", SourcePlace(file, line)
+            )
             continue
         if isinstance(document, Located) and isinstance(document.get("jobs"), Located):
             _Workflow(document, file, project).build()
         else:
-            project.note(Level.PERSON, "no workflow of GitHub Actions: it has no `jobs`", Place(file, 1))
+            project.note(Level.PERSON, "no workflow of GitHub Actions: it has no `jobs`", SourcePlace(file, 1))
     return project
 
 
@@ -86,7 +88,7 @@ class _Workflow:
         self.file = file
         self.project = project
         stem = os.path.splitext(os.path.basename(file))[0]
-        self.workflow = ImportedWorkflow(project.workflow_name(stem), Place(file, document.line))
+        self.workflow = ImportedWorkflow(project.workflow_name(stem), SourcePlace(file, document.line))
         self.jobs: Located = document["jobs"]
         self.names = {job: safe_name(job) for job in self.jobs}
         self.params: dict[str, Any] = {}
@@ -100,7 +102,7 @@ class _Workflow:
         if "concurrency" in self.document:
             workflow.keys["max_active_runs"] = 1
         for job, body in self.jobs.items():
-            place = Place(self.file, self.jobs.lines[job])
+            place = SourcePlace(self.file, self.jobs.lines[job])
             task = workflow.add(ImportedTask(self.names[job], "job", place))
             if not isinstance(body, Located):
                 task.leave_to_a_person("the job has no keys")
@@ -108,7 +110,7 @@ class _Workflow:
             try:
                 _Job(self, body, task).build()
             except ExpressionError as error:
-                task.leave_to_a_person(str(error), Place(self.file, error.line) if error.line else None)
+                task.leave_to_a_person(str(error), SourcePlace(self.file, error.line) if error.line else None)
         if self.params:
             workflow.keys["params"] = self.params
 
@@ -122,7 +124,7 @@ class _Workflow:
             else given or {}
         )
         for name, body in events.items():
-            place = Place(self.file, events.lines[name] if isinstance(events, Located) else self.document.line)
+            place = SourcePlace(self.file, events.lines[name] if isinstance(events, Located) else self.document.line)
             if name == "schedule" and isinstance(body, list):
                 self._schedule(body, place)
             elif name in ("workflow_dispatch", "workflow_call"):
@@ -132,7 +134,7 @@ class _Workflow:
                     Level.INFO, f"it also ran on `{name}`: start it with `ork trigger` or a hook of the API", place
                 )
 
-    def _schedule(self, entries: list[Any], place: Place) -> None:
+    def _schedule(self, entries: list[Any], place: SourcePlace) -> None:
         crons = [each["cron"] for each in entries if isinstance(each, dict) and isinstance(each.get("cron"), str)]
         if crons:
             self.workflow.keys["schedule"] = crons[0]
@@ -352,7 +354,7 @@ class _Job:
         return None
 
     def _action(self, name: str, step: Located) -> None:
-        place = Place(self.owner.file, step.lines["uses"])
+        place = SourcePlace(self.owner.file, step.lines["uses"])
         if name.startswith(_IGNORED_ACTIONS):
             self.task.note(Level.INFO, f"`{name}`: the steps run in a folder with the repository", place)
         elif name.startswith(_NOTED_ACTIONS):

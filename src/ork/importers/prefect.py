@@ -13,7 +13,7 @@ from ork.importers.flows.steps import FlowFunction, Step, StepFunction, StepOutp
 from ork.importers.project import ImportedProject, ImportedTask, Level
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
-from ork.importers.python.values import Bound, Call, Imported, Scope, Unknown
+from ork.importers.python.values import Bound, ForeignCall, Imported, NameScope, Unknown
 from ork.importers.sources import copied_text, files_below
 
 MODULE = "from_prefect"
@@ -51,7 +51,9 @@ class _Prefect(FlowEvaluator):
     task_names = ("prefect.task", "prefect.tasks.task")
     flow_names = ("prefect.flow", "prefect.flows.flow")
 
-    def step_method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def step_method(
+        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
+    ) -> Any:
         owner, name = bound
         match owner, name:
             case StepOutput(), ("result" | "wait"):
@@ -66,7 +68,7 @@ class _Prefect(FlowEvaluator):
                 return self.call_function(owner.function, args, keywords)
         return Unknown(node, scope)
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         if isinstance(target, Imported) and target.dotted in (
             "prefect.unmapped",
             "prefect.utilities.annotations.unmapped",
@@ -138,7 +140,7 @@ def _cron_of(given: dict[str, Any]) -> tuple[str | None, str | None]:
     if isinstance(given.get("cron"), str):
         return given["cron"], None
     schedule = given.get("schedule")
-    if isinstance(schedule, Call):
+    if isinstance(schedule, ForeignCall):
         keywords = schedule.keywords | dict(zip(["cron"], schedule.args, strict=False))
         if isinstance(keywords.get("cron"), str):
             return keywords["cron"], keywords.get("timezone") if isinstance(keywords.get("timezone"), str) else None

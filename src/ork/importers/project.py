@@ -24,7 +24,7 @@ class Level(StrEnum):
     PERSON = "person"  # not translated
 
 
-class SourceLine(NamedTuple):
+class SourcePlace(NamedTuple):
     """A line of the original."""
 
     file: str
@@ -37,7 +37,7 @@ class SourceLine(NamedTuple):
 class Note(NamedTuple):
     level: Level
     text: str
-    place: SourceLine | None = None
+    place: SourcePlace | None = None
     workflow: str | None = None
     task: str | None = None
 
@@ -48,7 +48,7 @@ class ImportedTask:
 
     name: str
     origin: str
-    place: SourceLine
+    place: SourcePlace
     keys: dict[str, Any] = field(default_factory=dict)
     depends_on: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -60,11 +60,11 @@ class ImportedTask:
         levels = {note.level for note in self.notes}
         return next((level for level in (Level.PERSON, Level.CHECK) if level in levels), Level.INFO)
 
-    def note(self, level: Level, text: str, place: SourceLine | None = None) -> None:
+    def note(self, level: Level, text: str, place: SourcePlace | None = None) -> None:
         if not any(note.text == text and note.level == level for note in self.notes):
             self.notes.append(Note(level, text, place or self.place, task=self.name))
 
-    def leave_to_a_person(self, reason: str, place: SourceLine | None = None) -> None:
+    def leave_to_a_person(self, reason: str, place: SourcePlace | None = None) -> None:
         """Replaces the action by a command that fails and names the place of the original. Dependencies stay."""
         kept: dict[str, Any] = {key: self.keys[key] for key in ("run_if", "when") if key in self.keys}
         where = place or self.place
@@ -78,12 +78,12 @@ class ImportedWorkflow:
     """One workflow file to write."""
 
     name: str
-    place: SourceLine
+    place: SourcePlace
     keys: dict[str, Any] = field(default_factory=dict)
     tasks: dict[str, ImportedTask] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
-    def note(self, level: Level, text: str, place: SourceLine | None = None) -> None:
+    def note(self, level: Level, text: str, place: SourcePlace | None = None) -> None:
         if not any(note.text == text and note.level == level for note in self.notes):
             self.notes.append(Note(level, text, place or self.place, workflow=self.name))
 
@@ -109,7 +109,7 @@ class ImportedProject:
     requirements: set[str] = field(default_factory=set)
     notes: list[Note] = field(default_factory=list)
 
-    def note(self, level: Level, text: str, place: SourceLine | None = None) -> None:
+    def note(self, level: Level, text: str, place: SourcePlace | None = None) -> None:
         if not any(note.text == text and note.place == place for note in self.notes):
             self.notes.append(Note(level, text, place))
 
@@ -117,7 +117,7 @@ class ImportedProject:
         return unique_name(safe_name(wanted, "workflow"), {each.name for each in self.workflows} | RESERVED)
 
     def mail_alert(
-        self, workflow: ImportedWorkflow, to: list[str], what: str, place: SourceLine, sender: str | None = None
+        self, workflow: ImportedWorkflow, to: list[str], what: str, place: SourcePlace, sender: str | None = None
     ) -> None:
         """Mails about failures of the workflow, through the mail server of this machine. `what` names the original."""
         to = [each if "@" in each else f"{each}@localhost" for each in to]

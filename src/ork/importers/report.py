@@ -11,7 +11,7 @@ from ork.importers.project import ImportedProject, ImportedTask, Level, Note
 MAX_TERMINAL_NOTES = 20
 
 
-class Share(NamedTuple):
+class TranslatedShare(NamedTuple):
     """Numbers of tasks by what became of them."""
 
     total: int
@@ -24,12 +24,12 @@ class Share(NamedTuple):
         return 100.0 * (self.total - self.person) / self.total if self.total else 100.0
 
 
-def share_of(tasks: Iterable[ImportedTask]) -> Share:
+def share_of(tasks: Iterable[ImportedTask]) -> TranslatedShare:
     counts = Counter(task.level for task in tasks if not task.is_helper)
-    return Share(sum(counts.values()), counts[Level.INFO], counts[Level.CHECK], counts[Level.PERSON])
+    return TranslatedShare(sum(counts.values()), counts[Level.INFO], counts[Level.CHECK], counts[Level.PERSON])
 
 
-def by_origin(project: ImportedProject) -> dict[str, Share]:
+def by_origin(project: ImportedProject) -> dict[str, TranslatedShare]:
     """The share of each operator (or kind of step), the most frequent first."""
     tasks = [task for workflow in project.workflows for task in workflow.tasks.values() if not task.is_helper]
     origins = Counter(task.origin for task in tasks)
@@ -57,7 +57,7 @@ def report_text(project: ImportedProject) -> str:
         notes = [note for note in project.all_notes() if note.level == level]
         if notes:
             lines += [f"## {title}", "", *map(_line, notes), ""]
-    lines += ["## What was translated", "", "| Workflow | Task | Was | Place |", "|---|---|---|---|"]
+    lines += ["## What was translated", "", "| Workflow | Task | Was | SourcePlace |", "|---|---|---|---|"]
     for workflow in project.workflows:
         lines += [
             f"| {workflow.name} | {task.name} | {task.origin} | {task.place} |"

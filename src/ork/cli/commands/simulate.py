@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ork.cli.paint import Line
     from ork.time_machine.plan import SimulationPlan
     from ork.time_machine.project import ProjectCopy
-    from ork.time_machine.report import ClockChange, LimitReport, BusyMoment, Report, ScheduleReport
+    from ork.time_machine.report import BusyMoment, ClockChange, LimitReport, Report, ScheduleReport
 
 DEFAULT_RANGE = timedelta(days=30)
 NAMES_SHOWN = 5

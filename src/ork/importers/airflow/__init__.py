@@ -13,7 +13,7 @@ from functools import cache
 from ork.importers.airflow.dag_builder import HOOKS, MODULE, DagBuilder
 from ork.importers.airflow.evaluator import AirflowEvaluator
 from ork.importers.airflow.objects import FRAMEWORK_OBJECTS, Dag
-from ork.importers.project import ImportedProject, Level, SourceLine
+from ork.importers.project import ImportedProject, Level, SourcePlace
 from ork.importers.python.evaluate import TooMuchError
 from ork.importers.python.extract import CopiedFiles, Framework
 from ork.importers.python.modules import Sources
@@ -61,7 +61,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
             project.note(
                 Level.PERSON,
                 "the file does more than an import follows; it was left out after that",
-                SourceLine(module.path, 1),
+                SourcePlace(module.path, 1),
             )
         dags = [dag for dag in evaluator.dags if dag.tasks and (dag.dag_id, dag.place.file, dag.place.line) not in seen]
         seen |= {(dag.dag_id, dag.place.file, dag.place.line) for dag in dags}
@@ -69,7 +69,7 @@ def _dags(path: str, sources: Sources, project: ImportedProject) -> list[tuple[D
             project.note(
                 Level.PERSON,
                 "no task of its DAG is known before the file is run",
-                SourceLine(module.path, evaluator.dags[0].place.line),
+                SourcePlace(module.path, evaluator.dags[0].place.line),
             )
         found += [(dag, evaluator) for dag in dags]
     return found

@@ -12,11 +12,11 @@ from ork.importers.airflow.templates import Piece, TemplateError, has_template, 
 from ork.importers.project import ImportedTask, Untranslatable, identifier, unique_name
 from ork.importers.python.call_code import CallCode
 from ork.importers.python.extract import Missing
-from ork.importers.python.values import Function, LaterParam, is_known
+from ork.importers.python.values import LaterParam, SourceFunction, is_known
 from ork.importers.yaml_text import literal
 
 
-def copy_function(function: Function, builder: DagBuilder) -> list[Missing]:
+def copy_function(function: SourceFunction, builder: DagBuilder) -> list[Missing]:
     if isinstance(function.node, ast.Lambda):
         return builder.module.need_names(function.node, function.scope)
     if function.scope.module is builder.dag.module:
@@ -28,7 +28,7 @@ def copy_function(function: Function, builder: DagBuilder) -> list[Missing]:
     return builder.files.need(function.scope.module, function.name)
 
 
-class Arguments(CallCode):
+class ArgumentCode(CallCode):
     """Python code of the arguments of a task, and the inputs that it needs."""
 
     def __init__(self, operator: Operator, builder: DagBuilder) -> None:
@@ -45,7 +45,7 @@ class Arguments(CallCode):
             return self._output(value)
         if has_template(value):
             return self._template(value)
-        if isinstance(value, Function) and not isinstance(value.node, ast.Lambda):
+        if isinstance(value, SourceFunction) and not isinstance(value.node, ast.Lambda):
             self.refuse(copy_function(value, self.builder))
             return value.name
         return None

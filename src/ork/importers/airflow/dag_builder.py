@@ -7,7 +7,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from ork.importers.airflow.objects import AirflowGroup, Dag, Operator
+from ork.importers.airflow.objects import Dag, Operator, TaskGroup
 from ork.importers.airflow.schedules import DagSchedule, schedule_of
 from ork.importers.project import (
     ImportedProject,
@@ -119,7 +119,7 @@ class DagBuilder:
         for left, right in inner:
             _link(left, right, pairs)
         for left, right in self.dag.edges:
-            if isinstance(left, AirflowGroup) or isinstance(right, AirflowGroup):
+            if isinstance(left, TaskGroup) or isinstance(right, TaskGroup):
                 for before in _ends(left, is_last=True):
                     for after in _ends(right, is_last=False):
                         _link(before, after, pairs)

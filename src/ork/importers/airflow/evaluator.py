@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 from ork.importers.airflow.objects import (
-    AirflowGroup,
     Dag,
     DagFunction,
     Decorator,
@@ -17,6 +16,7 @@ from ork.importers.airflow.objects import (
     Operator,
     Partial,
     TaskFunction,
+    TaskGroup,
     TaskOutput,
     outputs_in,
 )
@@ -45,7 +45,7 @@ class AirflowEvaluator(Evaluator):
         super().__init__(sources)
         self.dags: list[Dag] = []
         self._open: list[Dag] = []
-        self._groups: list[AirflowGroup] = []
+        self._groups: list[TaskGroup] = []
         self._unknown_loops = 0
 
     # Names that are known only when tasks run become templates, as a person would write them.
@@ -160,16 +160,16 @@ class AirflowEvaluator(Evaluator):
         self.dags.append(dag)
         return dag
 
-    def _new_group(self, args: list[Any], keywords: dict[str, Any]) -> AirflowGroup:
+    def _new_group(self, args: list[Any], keywords: dict[str, Any]) -> TaskGroup:
         given = dict(zip(_POSITIONAL["TaskGroup"], args, strict=False)) | keywords
         name = given.get("group_id")
         parent = given.get("parent_group") or (self._groups[-1] if self._groups else None)
         dag = given.get("dag") or (self._open[-1] if self._open else None)
         defaults = given.get("default_args")
-        group = AirflowGroup(
+        group = TaskGroup(
             name if isinstance(name, str) else "group",
             dag if isinstance(dag, Dag) else None,
-            parent if isinstance(parent, AirflowGroup) else None,
+            parent if isinstance(parent, TaskGroup) else None,
             prefixes=given.get("prefix_group_id") is not False,
             defaults=defaults if isinstance(defaults, dict) else {},
         )
@@ -197,7 +197,7 @@ class AirflowEvaluator(Evaluator):
         dag = given.pop("dag", None)
         dag = dag if isinstance(dag, Dag) else (self._open[-1] if self._open else None)
         group = given.pop("task_group", None)
-        group = group if isinstance(group, AirflowGroup) else (self._groups[-1] if self._groups else None)
+        group = group if isinstance(group, TaskGroup) else (self._groups[-1] if self._groups else None)
         task_id = given.pop("task_id", args[0] if args and isinstance(args[0], str) else None)
         name = task_id if isinstance(task_id, str) else kind
         for outer in self._outer(group):
@@ -209,14 +209,14 @@ class AirflowEvaluator(Evaluator):
         return made
 
     @staticmethod
-    def _outer(group: AirflowGroup | None) -> list[AirflowGroup]:
+    def _outer(group: TaskGroup | None) -> list[TaskGroup]:
         found = []
         while group is not None:
             found.append(group)
             group = group.parent
         return found
 
-    def _enter(self, task: Operator, dag: Dag | None, group: AirflowGroup | None) -> None:
+    def _enter(self, task: Operator, dag: Dag | None, group: TaskGroup | None) -> None:
         """Adds the task to its DAG and group, with a name that is unique there."""
         if group is not None:
             task.task_id = f"{group.prefix}{task.task_id}"
@@ -332,7 +332,7 @@ class AirflowEvaluator(Evaluator):
                 return name.lower()
             case Imported() if owner.last == "WeekDay":
                 return name
-            case Operator() | TaskOutput() | AirflowGroup() | Dag() | TaskFunction() | Partial() | GroupFunction():
+            case Operator() | TaskOutput() | TaskGroup() | Dag() | TaskFunction() | Partial() | GroupFunction():
                 return Bound(owner, name)
         return NOT_KNOWN
 
@@ -342,10 +342,10 @@ class AirflowEvaluator(Evaluator):
         owner, name = bound
         owner = owner.task if isinstance(owner, TaskOutput) else owner
         match owner, name:
-            case ((Operator() | AirflowGroup()), "set_upstream"):
+            case ((Operator() | TaskGroup()), "set_upstream"):
                 self._edges(args[0], owner)
                 return None
-            case ((Operator() | AirflowGroup()), "set_downstream"):
+            case ((Operator() | TaskGroup()), "set_downstream"):
                 self._edges(owner, args[0])
                 return None
             case Operator(), ("as_setup" | "as_teardown"):
@@ -374,7 +374,7 @@ class AirflowEvaluator(Evaluator):
                 return Decorator("task", tuple(args), tuple((keywords | {"dag": owner}).items()))
             case Dag(), _:
                 return None
-            case ((Operator() | AirflowGroup() | Partial() | TaskFunction()), _):
+            case ((Operator() | TaskGroup() | Partial() | TaskFunction()), _):
                 return Unknown(node, scope)
             case Class(), "partial":
                 return Partial(f"{operator_base(owner)}/{owner.node.name}", keywords, owner)
@@ -426,7 +426,7 @@ class AirflowEvaluator(Evaluator):
 
     def on_with(self, value: Any, scope: NameScope, is_enter: bool) -> Any:  # noqa: ARG002
         stack: list[Any] | None = (
-            self._open if isinstance(value, Dag) else self._groups if isinstance(value, AirflowGroup) else None
+            self._open if isinstance(value, Dag) else self._groups if isinstance(value, TaskGroup) else None
         )
         if stack is not None:
             stack.append(value) if is_enter else stack.pop()
@@ -479,7 +479,7 @@ def operator_base(target: Class, depth: int = 0) -> str | None:
 def _is_node(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_is_node, value))
-    return isinstance(value, Operator | AirflowGroup | TaskOutput)
+    return isinstance(value, Operator | TaskGroup | TaskOutput)
 
 
 def _nodes(value: Any) -> list[Any]:
@@ -487,7 +487,7 @@ def _nodes(value: Any) -> list[Any]:
         return [found for each in value for found in _nodes(each)]
     if isinstance(value, TaskOutput):
         return [value.task]
-    return [value] if isinstance(value, Operator | AirflowGroup) else []
+    return [value] if isinstance(value, Operator | TaskGroup) else []
 
 
 def template_of(output: TaskOutput) -> str:

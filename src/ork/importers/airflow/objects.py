@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ork.importers.project import SourceLine
+from ork.importers.project import SourcePlace
 from ork.importers.python.values import Class, SourceFunction
 
 
@@ -13,11 +13,11 @@ from ork.importers.python.values import Class, SourceFunction
 class Dag:
     dag_id: str
     keywords: dict[str, Any]
-    place: SourceLine
+    place: SourcePlace
     module: Any
     tasks: list[Operator] = field(default_factory=list)
     edges: list[tuple[Any, Any]] = field(default_factory=list)
-    problems: list[tuple[str, SourceLine]] = field(default_factory=list)  # what could not be followed
+    problems: list[tuple[str, SourcePlace]] = field(default_factory=list)  # what could not be followed
     function: SourceFunction | None = None  # of `@dag`: its parameters are params
 
     @property
@@ -27,12 +27,12 @@ class Dag:
 
 
 @dataclass(eq=False)
-class AirflowGroup:
+class TaskGroup:
     """A TaskGroup. Its children are tasks and groups."""
 
     group_id: str
     dag: Dag | None
-    parent: AirflowGroup | None = None
+    parent: TaskGroup | None = None
     children: list[Any] = field(default_factory=list)
     prefixes: bool = True
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class AirflowGroup:
         return f"{outer}{self.group_id}." if self.prefixes else outer
 
     def tasks(self) -> list[Operator]:
-        return [task for each in self.children for task in (each.tasks() if isinstance(each, AirflowGroup) else [each])]
+        return [task for each in self.children for task in (each.tasks() if isinstance(each, TaskGroup) else [each])]
 
 
 @dataclass(eq=False)
@@ -54,7 +54,7 @@ class Operator:
     dotted: str
     task_id: str
     keywords: dict[str, Any]
-    place: SourceLine
+    place: SourcePlace
     dag: Dag | None = None
     args: list[Any] = field(default_factory=list)
     function: SourceFunction | None = None
@@ -126,7 +126,7 @@ class Decorator:
     keywords: tuple[tuple[str, Any], ...]
 
 
-FRAMEWORK_OBJECTS = (Dag, AirflowGroup, Operator, TaskOutput, DagFunction, GroupFunction, Partial)
+FRAMEWORK_OBJECTS = (Dag, TaskGroup, Operator, TaskOutput, DagFunction, GroupFunction, Partial)
 
 
 def outputs_in(value: Any) -> list[TaskOutput]:

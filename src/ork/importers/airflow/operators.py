@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from ork.importers.airflow.arguments import Arguments, foreach
+from ork.importers.airflow.arguments import ArgumentCode, foreach
 from ork.importers.airflow.dag_builder import HOOKS, MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskOutput
 from ork.importers.airflow.python_tasks import custom_task, python_task
@@ -15,7 +15,7 @@ from ork.importers.airflow.sql_tasks import SQL_KINDS, sql_task
 from ork.importers.airflow.templates import Piece, has_template
 from ork.importers.airflow.words import builder_file, environment_of, shell_script, template_pieces, word, words_of
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier
-from ork.importers.python.values import Call, Unknown, is_known
+from ork.importers.python.values import ForeignCall, Unknown, is_known
 from ork.importers.yaml_text import literal
 
 Translator = Callable[[Operator, ImportedTask, DagBuilder], None]
@@ -106,7 +106,7 @@ def _bash_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder)
     """A command whose text needs code, or whose last line is read by another task."""
     from ork.importers.airflow.python_tasks import _write_wrapper
 
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     command = operator.keywords.get("bash_command")
     command = _from_file(command, builder) if isinstance(command, str) else command
     codes = [arguments.code(command)]
@@ -234,7 +234,7 @@ def kubernetes_pod(operator: Operator, task: ImportedTask, builder: DagBuilder) 
 
 
 def _resources(value: Any) -> dict[str, str]:
-    given = value.keywords.get("limits") or value.keywords.get("requests") if isinstance(value, Call) else None
+    given = value.keywords.get("limits") or value.keywords.get("requests") if isinstance(value, ForeignCall) else None
     if not isinstance(given, dict):
         return {}
     return {key: str(item) for key, item in given.items() if key in ("cpu", "memory") and isinstance(item, str | int)}
@@ -297,7 +297,7 @@ def _http_in_python(operator: Operator, task: ImportedTask, builder: DagBuilder,
     given = operator.keywords
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements.add("requests")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [repr(conn)]
     for name in ("method", "endpoint", "data", "headers", "extra_options", "response_check", "response_filter"):
         if given.get(name) is not None:

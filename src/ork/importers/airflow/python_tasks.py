@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ork.importers.airflow.arguments import Arguments, copy_function, foreach, input_value
+from ork.importers.airflow.arguments import ArgumentCode, copy_function, foreach, input_value
 from ork.importers.airflow.dag_builder import MODULE, DagBuilder
 from ork.importers.airflow.objects import Operator, TaskFunction, TaskOutput
 from ork.importers.airflow.templates import CONTEXT_NAMES
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier
 from ork.importers.python.extract import Missing
-from ork.importers.python.values import Call, Function, Imported, Unknown
+from ork.importers.python.values import ForeignCall, Imported, SourceFunction, Unknown
 
 HOOK_CONNECTIONS = {
     "PostgresHook": "postgres_default",
@@ -33,12 +33,12 @@ def callable_of(operator: Operator) -> Any:
 def prepare(operator: Operator, builder: DagBuilder) -> None:
     """Copies the function and notes what it reads: variables, connections, pushed values."""
     function = callable_of(operator)
-    if isinstance(function, Call) and function.function.last == "partial" and function.args:
+    if isinstance(function, ForeignCall) and function.function.last == "partial" and function.args:
         function = function.args[0]
     if operator.custom is not None:
         node: Any = operator.custom.node
         operator.missing = copy_class(operator.custom, builder)  # type: ignore[attr-defined]
-    elif isinstance(function, Function):
+    elif isinstance(function, SourceFunction):
         node = function.node
         operator.missing = copy_function(function, builder)  # type: ignore[attr-defined]
     else:
@@ -88,13 +88,13 @@ def python_task(operator: Operator, task: ImportedTask, builder: DagBuilder, for
     """Writes a task that calls its function. `form` is what becomes of the result: `bool({0})`, `chosen({0})`."""
     function = callable_of(operator)
     args, keywords = _given(operator)
-    if isinstance(function, Call) and function.function.last == "partial" and function.args:
+    if isinstance(function, ForeignCall) and function.function.last == "partial" and function.args:
         args, keywords = [*function.args[1:], *args], {**function.keywords, **keywords}
         function = function.args[0]
     if isinstance(function, Imported):
         _installed(function, operator, task, builder, args, keywords, form)
         return
-    if not isinstance(function, Function):
+    if not isinstance(function, SourceFunction):
         raise Untranslatable("its function is known only when the file is run")
     missing: list[Missing] = getattr(operator, "missing", [])
     if missing:
@@ -124,7 +124,7 @@ def environment(operator: Operator, task: ImportedTask) -> None:
 
 def _direct(
     operator: Operator,
-    function: Function,
+    function: SourceFunction,
     args: list[Any],
     keywords: dict[str, Any],
     task: ImportedTask,
@@ -163,12 +163,12 @@ def _direct(
     return True
 
 
-def _plain_mapping(operator: Operator, function: Function) -> bool:
+def _plain_mapping(operator: Operator, function: SourceFunction) -> bool:
     mapped = operator.mapped or {}
     return not operator.is_mapped_by_item and set(mapped) <= set(function.parameters)
 
 
-def _name_function(function: Function, task: ImportedTask, builder: DagBuilder) -> None:
+def _name_function(function: SourceFunction, task: ImportedTask, builder: DagBuilder) -> None:
     module = function.scope.module
     assert module is not None
     own = module is builder.dag.module
@@ -176,7 +176,7 @@ def _name_function(function: Function, task: ImportedTask, builder: DagBuilder) 
     task.keys["function"] = function.name
 
 
-def needs_context(function: Function, given: dict[str, Any]) -> bool:
+def needs_context(function: SourceFunction, given: dict[str, Any]) -> bool:
     names = [
         name
         for name in function.parameters
@@ -190,11 +190,11 @@ def needs_context(function: Function, given: dict[str, Any]) -> bool:
     return bool(names or none) or _uses_keywords(function) or _asks_for_context(function)
 
 
-def _defaults_to_none(function: Function, name: str) -> bool:
+def _defaults_to_none(function: SourceFunction, name: str) -> bool:
     return name in function.defaults
 
 
-def _uses_keywords(function: Function) -> bool:
+def _uses_keywords(function: SourceFunction) -> bool:
     """Whether it has `**context` and reads it."""
     keyword = function.node.args.kwarg
     if keyword is None:
@@ -203,13 +203,13 @@ def _uses_keywords(function: Function) -> bool:
     return any(isinstance(each, ast.Name) and each.id == keyword.arg for item in body for each in ast.walk(item))
 
 
-def _asks_for_context(function: Function) -> bool:
+def _asks_for_context(function: SourceFunction) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "get_current_context" for each in ast.walk(function.node))
 
 
 def _wrapped(
     operator: Operator,
-    function: Function,
+    function: SourceFunction,
     args: list[Any],
     keywords: dict[str, Any],
     task: ImportedTask,
@@ -217,7 +217,7 @@ def _wrapped(
     form: str,
 ) -> None:
     """Writes a function that calls the original with its arguments."""
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     mapped = operator.mapped or {}
     items: dict[str, Any] = {}
     if operator.is_mapped_by_item:
@@ -245,11 +245,11 @@ def _wrapped(
     _write_wrapper(operator, task, builder, arguments, called_name(function), codes, form)
 
 
-def called_name(function: Function) -> str:
+def called_name(function: SourceFunction) -> str:
     return f"({ast.unparse(function.node)})" if isinstance(function.node, ast.Lambda) else function.name
 
 
-def _pulled_by(function: Function, operator: Operator, builder: DagBuilder) -> list[str]:
+def _pulled_by(function: SourceFunction, operator: Operator, builder: DagBuilder) -> list[str]:
     """The tasks whose outputs the function may ask for: those it names, else all upstream tasks."""
     found: list[str] = []
     is_open = False
@@ -292,7 +292,7 @@ def _write_wrapper(
     operator: Operator,
     task: ImportedTask,
     builder: DagBuilder,
-    arguments: Arguments,
+    arguments: ArgumentCode,
     called: str,
     codes: list[str],
     form: str,
@@ -337,7 +337,7 @@ def add_code(text: str, builder: DagBuilder) -> None:
     builder.module.wrappers.append(text)
 
 
-def _context_options(operator: Operator, arguments: Arguments, builder: DagBuilder) -> str:
+def _context_options(operator: Operator, arguments: ArgumentCode, builder: DagBuilder) -> str:
     options = f", task_id={operator.task_id!r}"
     if arguments.outputs:
         pairs = ", ".join(f"{task!r}: {parameter}" for task, parameter in arguments.outputs.items())
@@ -389,7 +389,7 @@ def _call_installed(
     keywords: dict[str, Any],
     form: str,
 ) -> None:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [arguments.code(value) for value in args] + [
         f"{key}={arguments.code(value)}" for key, value in keywords.items()
     ]
@@ -406,7 +406,7 @@ def custom_task(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
     if operator.mapped is not None:
         raise Untranslatable("a mapped operator of your own")
     assert operator.custom is not None
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     arguments.uses_context = True
     given = {key: value for key, value in operator.keywords.items() if key not in _TASK_SETTINGS}
     codes = [f"task_id={operator.task_id!r}"]

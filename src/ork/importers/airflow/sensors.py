@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from ork.importers.airflow.arguments import Arguments
+from ork.importers.airflow.arguments import ArgumentCode
 from ork.importers.airflow.dag_builder import HOOKS, MODULE, DagBuilder, duration_text
 from ork.importers.airflow.objects import Operator
 from ork.importers.airflow.python_tasks import _write_wrapper, callable_of, needs_context
 from ork.importers.project import ImportedTask, Level, Untranslatable, identifier, safe_name
-from ork.importers.python.values import Function
+from ork.importers.python.values import SourceFunction
 
 DEFAULT_INTERVAL = 60.0
 DEFAULT_TIMEOUT = timedelta(days=7)
@@ -23,7 +23,7 @@ def _waiting(
     builder: DagBuilder,
     function: str,
     codes: dict[str, str],
-    arguments: Arguments,
+    arguments: ArgumentCode,
 ) -> None:
     """Writes a task that waits until the function returns something."""
     if operator.mapped is not None:
@@ -55,7 +55,7 @@ def _seconds(value: Any, default: float) -> float:
 
 
 def file_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     path = operator.keywords.get("filepath")
     if path is None:
         raise Untranslatable("it has no `filepath`")
@@ -68,7 +68,7 @@ def time_delta_sensor(operator: Operator, task: ImportedTask, builder: DagBuilde
     delta = operator.keywords.get("delta")
     if not isinstance(delta, timedelta):
         raise Untranslatable("its delay is known only when the file is run")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     arguments.uses_context = True
     builder.module.add_import("import datetime as datetime_module")
     code = f"(context['data_interval_end'] + datetime_module.timedelta(seconds={delta.total_seconds():g})).isoformat()"
@@ -76,7 +76,7 @@ def time_delta_sensor(operator: Operator, task: ImportedTask, builder: DagBuilde
 
 
 def date_time_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = f"str({arguments.code(operator.keywords.get('target_time'))})"
     _waiting(operator, task, builder, f"{MODULE}:time_passed", {"until": code}, arguments)
 
@@ -89,7 +89,7 @@ def sql_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> N
         raise Untranslatable("it decides with functions of the file")
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements |= {"SQLAlchemy"}
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     _waiting(
         operator, task, builder, f"{HOOKS}:sql_true", {"conn_id": repr(conn), "sql": arguments.code(sql)}, arguments
     )
@@ -102,7 +102,7 @@ def s3_key_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
     if not isinstance(key, str) or operator.keywords.get("wildcard_match") or operator.keywords.get("check_fn"):
         raise Untranslatable("it waits for several keys or decides with a function")
     builder.project.requirements.add("boto3")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     conn = operator.get("aws_conn_id")
     codes = {
         "bucket": arguments.code(bucket),
@@ -114,7 +114,7 @@ def s3_key_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
 
 def gcs_object_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     builder.project.requirements.add("google-cloud-storage")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = {
         "bucket": arguments.code(operator.keywords.get("bucket")),
         "key": arguments.code(operator.keywords.get("object")),
@@ -129,7 +129,7 @@ def http_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> 
     if not isinstance(conn, str):
         raise Untranslatable("its connection is known only when the file is run")
     builder.connection_secret(conn, operator.task_id)
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     builder.module.add_import(f"from {MODULE} import connection_url")
     endpoint = arguments.code(operator.keywords.get("endpoint") or "")
     code = f"connection_url({conn!r}).rstrip('/') + '/' + {endpoint}.lstrip('/')"
@@ -152,7 +152,7 @@ def external_task_sensor(operator: Operator, task: ImportedTask, builder: DagBui
         raise Untranslatable("it computes the time of the other run with a function of the file")
     if operator.keywords.get("external_task_id") or operator.keywords.get("external_task_ids"):
         task.note(Level.CHECK, f"it waits for a successful run of `{dag_id}`, not for one task of it")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     arguments.uses_context = True
     delta = operator.keywords.get("execution_delta")
     offset = delta.total_seconds() if isinstance(delta, timedelta) else 0
@@ -173,7 +173,7 @@ def external_task_sensor(operator: Operator, task: ImportedTask, builder: DagBui
 
 def python_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -> None:
     function = callable_of(operator)
-    if not isinstance(function, Function) or function.name == "<lambda>":
+    if not isinstance(function, SourceFunction) or function.name == "<lambda>":
         raise Untranslatable("its function is known only when the file is run")
     missing = getattr(operator, "missing", [])
     if missing:
@@ -181,7 +181,7 @@ def python_sensor(operator: Operator, task: ImportedTask, builder: DagBuilder) -
     given = operator.keywords.get("op_kwargs") or {}
     if needs_context(function, given) or operator.args:
         raise Untranslatable("its function uses the context of Airflow")
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     values = dict(zip(function.parameters, operator.keywords.get("op_args") or [], strict=False)) | given
     codes = {name: arguments.code(value) for name, value in values.items()}
     name = f"{identifier(builder.names[operator.task_id])}_poke"

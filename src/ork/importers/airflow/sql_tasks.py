@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ork.importers.airflow.arguments import Arguments
+from ork.importers.airflow.arguments import ArgumentCode
 from ork.importers.airflow.dag_builder import HOOKS, DagBuilder
 from ork.importers.airflow.objects import Operator
 from ork.importers.airflow.python_tasks import _write_wrapper
@@ -134,7 +134,7 @@ def _bound(
             return None
         ref = part.ref
         if ref is None:
-            arguments = Arguments(operator, builder)
+            arguments = ArgumentCode(operator, builder)
             code = arguments._piece(part)
             if arguments.inputs:
                 return None
@@ -151,7 +151,7 @@ def _with_sqlalchemy(
 ) -> None:
     builder.connection_secret(conn, operator.task_id)
     builder.project.requirements |= {"SQLAlchemy", driver}
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     codes = [repr(conn), arguments.code(sql)]
     if operator.keywords.get("parameters"):
         codes.append(arguments.code(operator.keywords["parameters"]))

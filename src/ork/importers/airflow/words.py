@@ -8,12 +8,12 @@ import shlex
 from contextlib import suppress
 from typing import Any
 
-from ork.importers.airflow.arguments import Arguments, input_value
+from ork.importers.airflow.arguments import ArgumentCode, input_value
 from ork.importers.airflow.dag_builder import DagBuilder
 from ork.importers.airflow.objects import Operator, TaskOutput
 from ork.importers.airflow.templates import Piece, TemplateError, pieces_of
 from ork.importers.project import Untranslatable, identifier
-from ork.importers.python.values import Call
+from ork.importers.python.values import ForeignCall
 from ork.importers.shell import variable_for, with_expansion
 from ork.importers.yaml_text import literal
 
@@ -36,7 +36,7 @@ def word(value: Any, operator: Operator, builder: DagBuilder) -> Any:
 
 def _computed_value(value: Any, operator: Operator, builder: DagBuilder) -> Any:
     """A reference to a value that the helper task computes with the code of the file."""
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments.code(value)
     if arguments.inputs or isinstance(value, dict | list):
         raise Untranslatable("one of its arguments is known only when the file is run")
@@ -49,7 +49,7 @@ def computed(text: str, parts: list[str | Piece], operator: Operator, builder: D
     if any(part.tasks for part in pieces):
         raise Untranslatable(f"`{text[:60]}` mixes text with the output of a task")
     before = set(builder.secrets.get(operator.task_id, set()))
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments.code(text)
     added = builder.secrets.get(operator.task_id, set()) - before
     if added:
@@ -86,7 +86,7 @@ def environment_of(given: Any, operator: Operator, builder: DagBuilder) -> dict[
 
 
 def _env_pair(value: Any) -> tuple[str, Any] | None:
-    given = value.keywords if isinstance(value, Call) else value if isinstance(value, dict) else {}
+    given = value.keywords if isinstance(value, ForeignCall) else value if isinstance(value, dict) else {}
     if isinstance(given.get("name"), str) and "value" in given:
         return given["name"], given["value"]
     if isinstance(given.get("name"), str) and given.get("value_from") is not None:
@@ -136,7 +136,7 @@ def shell_script(parts: list[str | Piece], operator: Operator, builder: DagBuild
 
 
 def _helper_ref(piece: Piece, operator: Operator, builder: DagBuilder) -> str:
-    arguments = Arguments(operator, builder)
+    arguments = ArgumentCode(operator, builder)
     code = arguments._piece(piece)
     if arguments.inputs:
         raise Untranslatable("its template uses the output of a task in an expression")

@@ -8,7 +8,7 @@ from typing import Any
 from ork.importers.flows.steps import (
     FlowFunction,
     FlowParam,
-    FollowedFlow,
+    ImportedFlow,
     Step,
     StepFunction,
     StepOutput,
@@ -34,7 +34,7 @@ from ork.importers.yaml_text import literal
 class FlowBuilder:
     """Builds one workflow. Subclasses add the keys of their framework."""
 
-    def __init__(self, flow: FollowedFlow, project: ImportedProject, files: CopiedFiles, name: str) -> None:
+    def __init__(self, flow: ImportedFlow, project: ImportedProject, files: CopiedFiles, name: str) -> None:
         self.flow = flow
         self.project = project
         self.files = files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ork.importers.flows.steps import FlowFunction, FlowParam, FollowedFlow, Step, StepFunction, StepOutput, Unmapped
+from ork.importers.flows.steps import FlowFunction, FlowParam, ImportedFlow, Step, StepFunction, StepOutput, Unmapped
 from ork.importers.project import unique_name
 from ork.importers.python.evaluate import Evaluator
 from ork.importers.python.known_calls import NOT_KNOWN
@@ -24,14 +24,14 @@ class FlowEvaluator(Evaluator):
 
     def __init__(self, sources: Sources) -> None:
         super().__init__(sources)
-        self._flow: FollowedFlow | None = None
+        self._flow: ImportedFlow | None = None
         self._problem: str | None = None
 
-    def follow(self, target: FlowFunction) -> FollowedFlow:
+    def follow(self, target: FlowFunction) -> ImportedFlow:
         """Follows the body of a flow."""
         module = target.function.scope.module
         assert module is not None
-        flow = FollowedFlow(target, module, self.sources.place(module, target.function.node))
+        flow = ImportedFlow(target, module, self.sources.place(module, target.function.node))
         before, self._flow = self._flow, flow
         try:
             params = {name: FlowParam(name) for name in self.flow_parameters(target)}
@@ -81,7 +81,12 @@ class FlowEvaluator(Evaluator):
         return NOT_KNOWN
 
     def step_method(
-        self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
+        self,
+        bound: Bound,  # noqa: ARG002
+        args: list[Any],  # noqa: ARG002
+        keywords: dict[str, Any],  # noqa: ARG002
+        node: ast.Call,
+        scope: NameScope,
     ) -> Any:
         """A method of a task or of its output."""
         return Unknown(node, scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ork.importers.project import SourceLine
+from ork.importers.project import SourcePlace
 from ork.importers.python.values import Module, SourceFunction
 
 
@@ -38,7 +38,7 @@ class Step:
 
     name: str
     kind: str
-    place: SourceLine
+    place: SourcePlace
     target: StepFunction | FlowFunction
     args: list[Any] = field(default_factory=list)
     keywords: dict[str, Any] = field(default_factory=dict)
@@ -64,14 +64,14 @@ class Unmapped:
 
 
 @dataclass(eq=False)
-class FollowedFlow:
+class ImportedFlow:
     """A followed flow: its steps, in the order of their calls."""
 
     target: FlowFunction
     module: Module
-    place: SourceLine
+    place: SourcePlace
     steps: list[Step] = field(default_factory=list)
-    problems: list[tuple[str, SourceLine]] = field(default_factory=list)
+    problems: list[tuple[str, SourcePlace]] = field(default_factory=list)
 
 
 def step_outputs_in(value: Any) -> list[StepOutput]:

@@ -11,7 +11,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ork.importers.python.known_calls import KNOWN_CALLS, NOT_KNOWN, data_method
-from ork.importers.python.values import Bound, Call, Class, Function, Imported, Module, Scope, Unknown, is_known
+from ork.importers.python.values import (
+    Bound,
+    Class,
+    ForeignCall,
+    Imported,
+    Module,
+    NameScope,
+    SourceFunction,
+    Unknown,
+    is_known,
+)
 
 MAX_ITEMS = 10_000
 MAX_TEXT = 1_000_000
@@ -48,7 +58,7 @@ def is_data(value: Any) -> bool:
 class Expressions(ABC):
     """`value` evaluates a node. Frameworks override `on_call`, `attribute`, `binary_of_objects` and `item_of`."""
 
-    def value(self, node: ast.expr, scope: Scope) -> Any:
+    def value(self, node: ast.expr, scope: NameScope) -> Any:
         handler = getattr(self, f"_eval_{type(node).__name__.lower()}", None)
         if handler is None:
             return Unknown(node, scope)
@@ -59,28 +69,28 @@ class Expressions(ABC):
 
     # What frameworks answer.
 
-    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:  # noqa: ARG002
+    def on_call(self, target: Any, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:  # noqa: ARG002
         """What a call yields. `NOT_KNOWN` leaves it to the rules below."""
         return NOT_KNOWN
 
-    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: Scope) -> Any:  # noqa: ARG002
+    def attribute(self, owner: Any, name: str, node: ast.Attribute, scope: NameScope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
-    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
+    def binary_of_objects(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: NameScope) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
     def item_of(self, owner: Any, key: Any) -> Any:  # noqa: ARG002
         return NOT_KNOWN
 
     @abstractmethod
-    def call_function(self, function: Function, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call_function(self, function: SourceFunction, args: list[Any], keywords: dict[str, Any]) -> Any:
         """What a function of the sources returns."""
 
     # Containers.
 
     def items(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over, or None if they are unknown."""
-        if isinstance(value, Imported | Call | Bound):
+        if isinstance(value, Imported | ForeignCall | Bound):
             return None
         if isinstance(value, dict):
             return list(value)[:MAX_ITEMS]
@@ -93,25 +103,25 @@ class Expressions(ABC):
 
     # Nodes.
 
-    def _eval_constant(self, node: ast.Constant, _scope: Scope) -> Any:
+    def _eval_constant(self, node: ast.Constant, _scope: NameScope) -> Any:
         return node.value
 
-    def _eval_name(self, node: ast.Name, scope: Scope) -> Any:
+    def _eval_name(self, node: ast.Name, scope: NameScope) -> Any:
         found = scope.get(node.id, _MISSING)
         if found is not _MISSING:
             return Unknown(node, scope) if isinstance(found, Unknown) and not scope.local(node.id) else found
         return Imported(f"builtins.{node.id}")
 
-    def _eval_list(self, node: ast.List, scope: Scope) -> Any:
+    def _eval_list(self, node: ast.List, scope: NameScope) -> Any:
         return self._elements(node.elts, scope)
 
-    def _eval_tuple(self, node: ast.Tuple, scope: Scope) -> Any:
+    def _eval_tuple(self, node: ast.Tuple, scope: NameScope) -> Any:
         return tuple(self._elements(node.elts, scope))
 
-    def _eval_set(self, node: ast.Set, scope: Scope) -> Any:
+    def _eval_set(self, node: ast.Set, scope: NameScope) -> Any:
         return self._elements(node.elts, scope)
 
-    def _elements(self, nodes: list[ast.expr], scope: Scope) -> list[Any]:
+    def _elements(self, nodes: list[ast.expr], scope: NameScope) -> list[Any]:
         found: list[Any] = []
         for each in nodes:
             if isinstance(each, ast.Starred):
@@ -123,7 +133,7 @@ class Expressions(ABC):
                 found.append(self.value(each, scope))
         return found
 
-    def _eval_dict(self, node: ast.Dict, scope: Scope) -> Any:
+    def _eval_dict(self, node: ast.Dict, scope: NameScope) -> Any:
         found: dict[Any, Any] = {}
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.value(item, scope)
@@ -138,7 +148,7 @@ class Expressions(ABC):
                 found[name] = value
         return found
 
-    def _eval_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
+    def _eval_joinedstr(self, node: ast.JoinedStr, scope: NameScope) -> Any:
         parts: list[str] = []
         for each in node.values:
             if isinstance(each, ast.Constant):
@@ -157,13 +167,13 @@ class Expressions(ABC):
         """The value to put into a text, or None if it is unknown."""
         return value if is_data(value) else None
 
-    def _eval_formattedvalue(self, node: ast.FormattedValue, scope: Scope) -> Any:
+    def _eval_formattedvalue(self, node: ast.FormattedValue, scope: NameScope) -> Any:
         return self.value(node.value, scope)
 
-    def _eval_binop(self, node: ast.BinOp, scope: Scope) -> Any:
+    def _eval_binop(self, node: ast.BinOp, scope: NameScope) -> Any:
         return self.binary(self.value(node.left, scope), node.op, self.value(node.right, scope), node, scope)
 
-    def binary(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: Scope) -> Any:
+    def binary(self, left: Any, op: ast.operator, right: Any, node: ast.AST, scope: NameScope) -> Any:
         found = self.binary_of_objects(left, op, right, node, scope)
         if found is not NOT_KNOWN:
             return found
@@ -178,14 +188,14 @@ class Expressions(ABC):
         if isinstance(op, ast.Mod) and isinstance(left, str):
             parts = right if isinstance(right, tuple) else (right,)
             return left % right if all(is_data(each) for each in parts) or is_data(right) else unknown
-        if isinstance(op, ast.Div) and isinstance(left, Call) and left.function.last == "Path":
+        if isinstance(op, ast.Div) and isinstance(left, ForeignCall) and left.function.last == "Path":
             return unknown
         apply = _OPERATORS.get(type(op))
         if apply is None or not (is_data(left) and is_data(right)):
             return unknown
         return apply(left, right)
 
-    def _eval_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
+    def _eval_unaryop(self, node: ast.UnaryOp, scope: NameScope) -> Any:
         value = self.value(node.operand, scope)
         if isinstance(value, Unknown) or not is_data(value):
             return Unknown(node, scope)
@@ -196,7 +206,7 @@ class Expressions(ABC):
                 return -value
         return value
 
-    def _eval_boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
+    def _eval_boolop(self, node: ast.BoolOp, scope: NameScope) -> Any:
         is_and = isinstance(node.op, ast.And)
         value: Any = None
         for each in node.values:
@@ -207,7 +217,7 @@ class Expressions(ABC):
                 return value
         return value
 
-    def _eval_compare(self, node: ast.Compare, scope: Scope) -> Any:
+    def _eval_compare(self, node: ast.Compare, scope: NameScope) -> Any:
         left = self.value(node.left, scope)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.value(right_node, scope)
@@ -219,20 +229,20 @@ class Expressions(ABC):
             left = right
         return True
 
-    def settled(self, value: Any, node: ast.AST, scope: Scope) -> Any:  # noqa: ARG002
+    def settled(self, value: Any, node: ast.AST, scope: NameScope) -> Any:  # noqa: ARG002
         """The default of a value that is known only when tasks run, where the shape of the workflow depends on it."""
         if isinstance(value, str) and "{{" in value:
             default = getattr(value, "default", None)
             return Unknown() if default is None else default
         return value
 
-    def _eval_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
+    def _eval_ifexp(self, node: ast.IfExp, scope: NameScope) -> Any:
         test = self.settled(self.value(node.test, scope), node, scope)
         if isinstance(test, Unknown):
             return Unknown(node, scope)
         return self.value(node.body if self.truth(test) else node.orelse, scope)
 
-    def _eval_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
+    def _eval_subscript(self, node: ast.Subscript, scope: NameScope) -> Any:
         owner = self.value(node.value, scope)
         if isinstance(owner, Imported) and owner.dotted == _ENVIRONMENT:
             key = self.value(node.slice, scope)
@@ -257,7 +267,7 @@ class Expressions(ABC):
         """A variable of the environment: known only when the code runs."""
         return Unknown()
 
-    def _eval_attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+    def _eval_attribute(self, node: ast.Attribute, scope: NameScope) -> Any:
         owner = self.value(node.value, scope)
         found = self.attribute(owner, node.attr, node, scope)
         if found is not NOT_KNOWN:
@@ -268,11 +278,11 @@ class Expressions(ABC):
             return self.imported(f"{owner.dotted}.{node.attr}")
         if isinstance(owner, Class):
             return self._class_attribute(owner, node, scope)
-        if isinstance(owner, Unknown | Call | Function):
+        if isinstance(owner, Unknown | ForeignCall | SourceFunction):
             return Unknown(node, scope)
         return Bound(owner, node.attr)
 
-    def _class_attribute(self, owner: Class, node: ast.Attribute, scope: Scope) -> Any:
+    def _class_attribute(self, owner: Class, node: ast.Attribute, scope: NameScope) -> Any:
         for each in owner.node.body:
             targets = (
                 each.targets
@@ -290,34 +300,34 @@ class Expressions(ABC):
     def imported(self, dotted: str) -> Any:
         return Imported(dotted)
 
-    def _eval_lambda(self, node: ast.Lambda, scope: Scope) -> Any:
-        return Function(node, scope)
+    def _eval_lambda(self, node: ast.Lambda, scope: NameScope) -> Any:
+        return SourceFunction(node, scope)
 
-    def _eval_namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
+    def _eval_namedexpr(self, node: ast.NamedExpr, scope: NameScope) -> Any:
         value = self.value(node.value, scope)
         scope.names[node.target.id] = value
         return value
 
-    def _eval_await(self, node: ast.Await, scope: Scope) -> Any:
+    def _eval_await(self, node: ast.Await, scope: NameScope) -> Any:
         return self.value(node.value, scope)
 
-    def _eval_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> Any:
+    def _eval_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: NameScope) -> Any:
         found = self._comprehension(node.generators, scope, lambda inner: self.value(node.elt, inner))
         return Unknown(node, scope) if found is None else found
 
     _eval_generatorexp = _eval_listcomp
     _eval_setcomp = _eval_listcomp
 
-    def _eval_dictcomp(self, node: ast.DictComp, scope: Scope) -> Any:
+    def _eval_dictcomp(self, node: ast.DictComp, scope: NameScope) -> Any:
         pairs = self._comprehension(
             node.generators, scope, lambda inner: (self.value(node.key, inner), self.value(node.value, inner))
         )
         return Unknown(node, scope) if pairs is None else dict(pairs)
 
     def _comprehension(
-        self, generators: list[ast.comprehension], scope: Scope, make: Callable[[Scope], Any]
+        self, generators: list[ast.comprehension], scope: NameScope, make: Callable[[NameScope], Any]
     ) -> list[Any] | None:
-        inner = Scope(None, scope)
+        inner = NameScope(None, scope)
         found: list[Any] = []
 
         def step(index: int) -> bool:
@@ -339,12 +349,12 @@ class Expressions(ABC):
         return found if step(0) else None
 
     @abstractmethod
-    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Any, scope: NameScope) -> None:
         """`target = value`."""
 
     # Calls.
 
-    def _eval_call(self, node: ast.Call, scope: Scope) -> Any:
+    def _eval_call(self, node: ast.Call, scope: NameScope) -> Any:
         target = self.value(node.func, scope)
         args = self._elements(node.args, scope)
         keywords: dict[str, Any] = {}
@@ -360,7 +370,7 @@ class Expressions(ABC):
         if found is not NOT_KNOWN:
             return found
         match target:
-            case Function():
+            case SourceFunction():
                 return self.call_function(target, args, keywords)
             case Bound():
                 return self.method(target, args, keywords, node, scope)
@@ -369,7 +379,7 @@ class Expressions(ABC):
         return Unknown(node, scope)
 
     def _call_imported(
-        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope
+        self, target: Imported, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope
     ) -> Any:
         if target.dotted in ("os" + ".getenv", f"{_ENVIRONMENT}.get") and args and isinstance(args[0], str):
             default = args[1] if len(args) > 1 else keywords.get("default")
@@ -381,8 +391,8 @@ class Expressions(ABC):
             args = [self.settled(each, node, scope) for each in args]
         if known is not None and not any(isinstance(each, Unknown) for each in (*args, *keywords.values())):
             return known(*args, **keywords)
-        return Call(target, args, keywords, node, scope)
+        return ForeignCall(target, args, keywords, node, scope)
 
-    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: Scope) -> Any:
+    def method(self, bound: Bound, args: list[Any], keywords: dict[str, Any], node: ast.Call, scope: NameScope) -> Any:
         found = data_method(bound.owner, bound.name, args, keywords)
         return Unknown(node, scope) if found is NOT_KNOWN else found

@@ -6,8 +6,8 @@ import ast
 import os
 import warnings
 
-from ork.importers.project import ImportedProject, Level, Place
-from ork.importers.python.values import Module, Scope
+from ork.importers.project import ImportedProject, Level, SourcePlace
+from ork.importers.python.values import Module, NameScope
 from ork.importers.sources import read_text
 
 _FURTHER_ROOTS = ("", "plugins", "include", "src", "lib", "dags")
@@ -47,8 +47,8 @@ class Sources:
                 self._by_name[dotted] = module
         return self._by_name[dotted]
 
-    def place(self, module: Module, node: ast.AST) -> Place:
-        return Place(module.path, getattr(node, "lineno", 1))
+    def place(self, module: Module, node: ast.AST) -> SourcePlace:
+        return SourcePlace(module.path, getattr(node, "lineno", 1))
 
     def _name(self, path: str) -> str:
         relative = os.path.relpath(path, self.root)
@@ -80,10 +80,10 @@ class Sources:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None) or 1
             self.project.note(
-                Level.PERSON, f"not valid Python: {getattr(error, 'msg', None) or error}", Place(shown, line)
+                Level.PERSON, f"not valid Python: {getattr(error, 'msg', None) or error}", SourcePlace(shown, line)
             )
             return None
-        module = Module(name, shown, text, tree, Scope(None))
+        module = Module(name, shown, text, tree, NameScope(None))
         module.scope.module = module
         module.scope.names["__name__"] = name
         return module
