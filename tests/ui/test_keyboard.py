@@ -1,4 +1,4 @@
-"""Journeys without a mouse: find a failure, read its log, retry it, cancel a run, give an approval, look around."""
+"""Journeys without a mouse: find a failure, read its log, retry it, cancel a run, look around."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_a_failure_is_found_read_and_retried_by_keyboard(live_server: UiServer, 
     page.wait_for_url(re.compile(r"task=load&index=3"))
     page.keyboard.press("l")
     page.get_by_text("503 Service Unavailable").first.wait_for()
-    page.keyboard.press("Alt+ArrowLeft")
+    page.go_back()  # Alt and the left arrow belong to the browser's window, which there is none of here
     page.wait_for_url(re.compile(f"/ui/runs/{run}"))
     page.get_by_role("group", name="Failures").wait_for()
     page.keyboard.press("R")
     page.get_by_text("round 2").wait_for()
 
 
-def test_a_run_is_cancelled_and_an_approval_given_by_keyboard(live_server: UiServer, new_page: NewPage) -> None:
+def test_a_run_is_cancelled_by_keyboard(live_server: UiServer, new_page: NewPage) -> None:
     page = new_page(live_server)
     run = live_server.post("/workflows/nightly/runs")["id"]
     page.goto(f"{live_server.url}/ui/runs/{run}")
@@ -58,14 +58,6 @@ def test_a_run_is_cancelled_and_an_approval_given_by_keyboard(live_server: UiSer
     tab_to(page, "^Cancel ")
     page.keyboard.press("Enter")
     page.locator("h1").get_by_text("cancelled").wait_for()
-    page.keyboard.press("g")
-    page.keyboard.press("h")
-    page.get_by_text("Publish version 1.4?").first.wait_for()
-    tab_to(page, "^Approve ")
-    page.keyboard.press("Enter")
-    page.get_by_text("Approved").first.wait_for()
-    live = live_server.run("release", "success")
-    assert live_server.get(f"/runs/{live}/summary")["counts"] == {"success": 3}
 
 
 def test_every_page_begins_with_a_way_to_its_content(server: UiServer, page: Page) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
+from ork.api.failure_models import FailureDetail
 from ork.core import cost
 from ork.model import access, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
@@ -70,42 +71,6 @@ class ProblemDetails(Response):
     hint: str | None
 
 
-class FailureFrame(Response):
-    """A place in the user's code. `source` is the text of the line; the failing expression begins and ends at the columns
-    `caret`."""
-
-    file: str
-    line: int
-    function: str
-    source: str
-    caret: list[int] | None
-
-
-class FailureCause(Response):
-    """An exception that led to another one."""
-
-    type: str
-    message: str
-    frames: list[FailureFrame]
-
-
-class FailureDetail(Response):
-    """An exception has a type, a message, frames (the outermost first), causes and the inputs of the call; a command or a
-    container has the last lines of its log. `retry` is false if another attempt is not allowed; `unreachable` says why the
-    end could not be observed. Jobs of other services may add fields."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str = ""
-    message: str = ""
-    frames: list[FailureFrame] = Field(default_factory=list)
-    causes: list[FailureCause] = Field(default_factory=list)
-    inputs: dict[str, str] = Field(default_factory=dict)
-    tail: list[str] = Field(default_factory=list)
-    retry: bool = True
-    unreachable: str = ""
-
-
 @fields_from(task.Failure)
 class Failure(Response):
     """Why an attempt or task failed."""
@@ -114,8 +79,7 @@ class Failure(Response):
 
 
 @fields_from(workflow.Schedule)
-class Schedule(Response):
-    pass
+class Schedule(Response): ...
 
 
 @fields_from(task.GroupPlace)

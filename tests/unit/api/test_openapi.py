@@ -6,7 +6,7 @@ import asyncio
 from typing import get_args
 
 from ork.api.app import all_routes
-from ork.api.models import FailureDetail
+from ork.api.failure_models import FailureDetail
 from ork.api.routing import PREFIX
 from ork.model.run import Run, RunStatus, SchedulerKind
 from ork.worker.call.failure import describe

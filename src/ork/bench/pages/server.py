@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,13 +48,13 @@ class PageServer:
 
     def call(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
         """The response of the API."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/api/v1{path}", data, method=method)
-        request.add_header("Authorization", f"Bearer {token or self.token}")
-        if data is not None:
-            request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return json.loads(answer.read() or b"null")
+        import httpx2
+
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        with httpx2.Client(timeout=SECONDS, trust_env=False) as client:
+            answer = client.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers)
+        answer.raise_for_status()
+        return json.loads(answer.content or b"null")
 
     def get(self, path: str) -> Any:
         return self.call("GET", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import threading
 import time
 from collections.abc import Iterator
@@ -188,13 +187,14 @@ def pinging(server: PageServer) -> Iterator[list[float]]:
 
 
 def ping(server: PageServer, seconds: list[float], is_over: threading.Event) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    while not is_over.wait(PING_SECONDS):
-        start = time.perf_counter()
-        connection.request("GET", "/api/v1/status", headers={"Authorization": f"Bearer {server.token}"})
-        connection.getresponse().read()
-        seconds.append(time.perf_counter() - start)
-    connection.close()
+    import httpx2
+
+    headers = {"Authorization": f"Bearer {server.token}"}
+    with httpx2.Client(timeout=60, trust_env=False, headers=headers) as client:
+        while not is_over.wait(PING_SECONDS):
+            start = time.perf_counter()
+            client.get(f"{server.url}/api/v1/status")
+            seconds.append(time.perf_counter() - start)
 
 
 def hidden(browser: Browser, server: PageServer) -> dict[str, Any]:
