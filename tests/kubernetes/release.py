@@ -14,7 +14,7 @@ import httpx2
 from tests.kubernetes.chart import CHART, Document, helm
 from tests.kubernetes.cluster import Cluster
 
-WAIT = ("--wait", "--timeout", "5m")
+WAIT = ("--wait", "--timeout", "8m")
 
 
 class Release:

@@ -68,6 +68,7 @@ def test_trial_in_one_pod_runs_the_sample_and_leaves_no_trace(cluster: Cluster, 
     release.until("nothing is left", lambda: release.left() == [])
 
 
+@pytest.mark.soak
 def test_upgrade_under_load_and_rollback(cluster: Cluster, home: str) -> None:
     server = server_or_skip()
     database = server.new_database()
@@ -84,7 +85,7 @@ def test_upgrade_under_load_and_rollback(cluster: Cluster, home: str) -> None:
     deploy(release, sample(cluster.images.busybox))
     first = release.ended(release.run("sample"))
     assert first["status"] == "success", release.explained()
-    with Load(release, "sample", every=3) as load:
+    with Load(release, "sample", every=5) as load:
         release.upgrade(podAnnotations={"upgrade": "1"})
         release.rollback()
     assert load.problems == []
