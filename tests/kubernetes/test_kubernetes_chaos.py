@@ -55,7 +55,7 @@ class Chaos:
 
     def rage(self, seconds: float, outage: float) -> None:
         bucket = server_or_skip("gs")._process
-        self.proxy.lose_answers(0.3)
+        self.proxy.lose_answers(0.3, lambda call: not call.is_watch)
         self.proxy.cut_watches(3.0)
         end, scheduler = time.monotonic() + seconds, self.scene.begin("scheduler")
         halfway = time.monotonic() + seconds / 2
