@@ -12,6 +12,7 @@ from tests.buckets import new_bucket
 from tests.docker import own_registry
 from tests.integration.location_images import location_image
 from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.proxy import FaultProxy
 from tests.kubernetes.scene import PACE, Scene
 from tests.serving import scheduler_token, start_ork
 
@@ -73,7 +74,7 @@ def fan_out(scene: Scene, count: int) -> dict[str, str]:
 
 
 def judge_fan_out(scene: Scene, run: str, count: int) -> None:
-    shown = scene.ended(run, 540)
+    shown = scene.ended(run, 1800)
     assert shown["status"] == "failed"  # three shards failed, and `after` ran all the same
     starts = scene.starts()
     assert len(starts) == len(set(starts))
@@ -166,3 +167,16 @@ def test_the_example_runs(scene: Scene, cluster: Cluster, tree: Path) -> None:
         assert json.loads(scene.ork("output", run, "write")) == {"letters": 13}
         assert "to has 2 letters" in scene.ork("logs", run, "length[0]")
         scene.leaves_nothing()
+
+
+@pytest.mark.soak
+def test_a_fan_out_of_200_with_three_failing_shards_needs_few_requests(
+    tmp_path: Path, cluster: Cluster, namespace: str, proxy: FaultProxy, plain_environment: dict[str, str]
+) -> None:
+    scene = Scene(tmp_path, cluster, namespace, plain_environment, new_bucket("gs"), proxy.kubeconfig)
+    scene.workers(scene.project_image(cluster.daemon, fan_out(scene, 200)))
+    with scene.scheduler():
+        judge_fan_out(scene, scene.started("fan.yaml"), 200)
+        scene.leaves_nothing()
+    jobs = [call for call in proxy.calls if call.path.endswith("/jobs") and call.method == "POST"]
+    assert len(jobs) <= 5  # `items`, `after`, the fan-out, and its failed shards, which may come back in two

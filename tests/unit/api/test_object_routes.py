@@ -285,7 +285,9 @@ async def test_a_batch_that_does_not_add_up_writes_nothing(bench: Bench, body: b
     assert bench.objects.list("") == []
 
 
-async def test_an_attempt_that_parses_an_image_is_in_no_store_and_is_known_by_the_installations_key(bench: Bench) -> None:
+async def test_an_attempt_that_parses_an_image_is_in_no_store_and_is_known_by_the_installations_key(
+    bench: Bench,
+) -> None:
     name = "parse0123456789ab/parse/0/1"
     secret = token_hash(derive_token(await bench.store.signing_key(), name))
     status = {"key": "runs/parse0123456789ab/parse.0.1.status.json"}
