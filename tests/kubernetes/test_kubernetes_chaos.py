@@ -18,6 +18,7 @@ from tests.kubernetes.subject import pods_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.kubernetes]
 
+KILL_SECONDS = 5.0
 WORK = """
 import os, time
 def main(item=None):
@@ -55,16 +56,20 @@ class Chaos:
 
     def rage(self, seconds: float, outage: float) -> None:
         bucket = server_or_skip("gs")._process
-        self.proxy.lose_answers(0.3)
+        self.proxy.lose_answers(0.3, lambda call: not call.is_watch)
         self.proxy.cut_watches(3.0)
         end, scheduler = time.monotonic() + seconds, self.scene.begin("scheduler")
-        halfway = time.monotonic() + seconds / 2
-        while time.monotonic() < end:
-            time.sleep(5)
-            scheduler.kill()
-            scheduler.wait()
-            scheduler = self.scene.begin("scheduler")
-            self._delete_a_pod()
+        halfway, most = time.monotonic() + seconds / 2, time.monotonic() + 10 * seconds
+        kill_at = time.monotonic() + KILL_SECONDS
+        while time.monotonic() < end or (not self.deleted and time.monotonic() < most):
+            time.sleep(0.5)
+            if self.random.random() < 0.2 or not self.deleted:
+                self._delete_a_pod()
+            if time.monotonic() > kill_at:
+                kill_at = time.monotonic() + KILL_SECONDS
+                scheduler.kill()
+                scheduler.wait()
+                scheduler = self.scene.begin("scheduler")
             if time.monotonic() > halfway:
                 halfway = float("inf")
                 self.cluster.restart_api_server()

@@ -70,7 +70,7 @@ export const CODES: Readonly<Record<string, string>> = {
   ORK610: "an attempt could not be started, found or stopped",
   ORK611: "the container engine returned an error",
   ORK612: "no container engine",
-  ORK613: "cannot run on Cloud Run",
+  ORK613: "cannot run on Cloud Run or Kubernetes",
   ORK701: "a location needs an image or a folder",
   ORK702: "duplicate location name",
   ORK703: "invalid image name",

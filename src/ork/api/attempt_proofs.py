@@ -9,9 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from ork.model.ids import NAME_PATTERN, RunId, TaskKey
-from ork.model.task import Attempt
-from ork.objects.documents import objects_proof, wake_proof
+from ork.model.ids import NAME_PATTERN, AttemptKey, RunId, TaskKey
+from ork.model.location import is_parse
+from ork.model.task import Attempt, AttemptStatus
+from ork.objects.documents import derive_token, objects_proof, token_hash, wake_proof
 
 # After the end, a worker may still repeat an unacknowledged final status and send the rest of its log.
 GRACE = timedelta(seconds=60)
@@ -25,6 +26,8 @@ class AttemptRows(Protocol):
     """The part of the store that this needs."""
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]: ...
+
+    async def signing_key(self) -> bytes: ...
 
 
 class AttemptProofs:
@@ -56,7 +59,13 @@ class AttemptProofs:
         return attempt.finished_at is None or datetime.now(UTC) > attempt.finished_at + GRACE
 
     async def _find(self, named: str) -> list[Attempt]:
-        """The rows that the name may refer to: at most two."""
+        """The rows that the name may refer to: at most two. One that parses an image is in no store; its token is derived from the
+        installation's key."""
+        run, task, *_ = named.split("/")
+        if is_parse(run, task) and _keys(named):
+            secret = token_hash(derive_token(await self._rows.signing_key(), named))
+            key = AttemptKey(RunId(run), TaskKey(task), int(named.rpartition("/")[2]))
+            return [Attempt(key, AttemptStatus.RUNNING, "", "", secret, datetime.now(UTC))]
         return [row for key in _keys(named) for row in await self._rows_of(named, key)]
 
     async def _rows_of(self, named: str, key: TaskKey) -> list[Attempt]:

@@ -18,9 +18,10 @@ from ork.executors.executor import Executor, LaunchOrder, Presence
 from ork.locations.document import MAX_BYTES
 from ork.locations.source import PARSE_SECONDS, TAIL_BYTES, ScanError, SourceReading
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.location import PARSE
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects.calls import DocumentCalls
-from ork.objects.documents import sign, token_hash
+from ork.objects.documents import derive_token, sign, token_hash
 from ork.worker.supervise.stand_in import StandIn
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ _LOOK_SECONDS = 5.0
 class ImageParser:
     """`platform` is `cloudrun` or `kubernetes`."""
 
-    def __init__(self, settings: Settings, objects: AttemptDocuments, platform: str) -> None:
+    def __init__(self, settings: Settings, objects: AttemptDocuments, platform: str, signing_key: bytes) -> None:
+        self._signing_key = signing_key
         self._platform = platform
         self._settings = settings
         self._objects = objects
@@ -44,8 +46,8 @@ class ImageParser:
     async def parse(self, image: str) -> SourceReading:
         """The parser's document and the end of its log. ScanError in the platform's words."""
         executor = self._executor()
-        token = os.urandom(32).hex()
-        key = AttemptKey(RunId(f"parse{os.urandom(6).hex()}"), TaskKey("parse"), 1)
+        key = AttemptKey(RunId(f"{PARSE}{os.urandom(6).hex()}"), TaskKey(PARSE), 1)
+        token = derive_token(self._signing_key, str(key))
         attempt = Attempt(
             key, AttemptStatus.DISPATCHED, executor.name, executor.name_for(key), token_hash(token), datetime.now(UTC)
         )

@@ -283,14 +283,14 @@ class Installation:
             settings.docker_certificates,
             settings.docker_config,
             settings.task_user,
-            self._parse_image(),
+            self._parse_image(await self.store.signing_key()),
         )
         mistakes = [f"{problem.message} ({problem.position})" for problem in problems]
         return Refresher(
             self.own_store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service
         )
 
-    def _parse_image(self) -> ParseImage | None:
+    def _parse_image(self, signing_key: bytes) -> ParseImage | None:
         """Runs `ork-parse` on the platform that tasks without `where` run on; None: a container engine does."""
         project = self.settings.project
         if project is None:
@@ -302,7 +302,7 @@ class Installation:
             return None
         from ork.app.image_parser import ImageParser
 
-        return ImageParser(self.settings, self.objects, str(project.default_where)).parse
+        return ImageParser(self.settings, self.objects, str(project.default_where), signing_key).parse
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
         from ork.alerts.outbox import Outbox

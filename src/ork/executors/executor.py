@@ -193,8 +193,8 @@ class Executor(Protocol):
         ...
 
     def why_waiting(self, attempt: AttemptKey) -> str | None:  # noqa: ARG002 (a default that knows nothing)
-        """Why the attempt has not begun, in the platform's words; None if nothing is known. Part of the failure of an attempt
-        that does not start in time."""
+        """Why the attempt has not begun, or why the platform stopped it, in the platform's words; None if nothing is known. Part of
+        the failure of an attempt that does not start in time, or whose worker was told to stop by nobody else."""
         return None
 
     @property

@@ -69,3 +69,12 @@ def location_of(origin: str | None) -> str | None:
     if origin is None or not origin.startswith(_ORIGIN):
         return None
     return origin[len(_ORIGIN) :].partition("@")[0]
+
+
+PARSE = "parse"  # the task, and the beginning of the run, of an attempt that reads an image
+_PARSE_RUN_SIZE = len(PARSE) + 12
+
+
+def is_parse(run: str, task: str) -> bool:
+    """True for an attempt that reads an image. It is in no store; the ids of all other runs are shorter."""
+    return task == PARSE and run.startswith(PARSE) and len(run) == _PARSE_RUN_SIZE

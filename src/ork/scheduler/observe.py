@@ -180,7 +180,7 @@ class Observer:
         note_heartbeat(watched, status.seq, mono)
         if watched.group is not None:
             watched.group.at = mono
-        event = as_event(status, watched.attempt)
+        event = self._event_of(status, watched)
         if status.is_final:
             if status.metrics is not None:
                 self._telemetry.note_metrics(watched.attempt.key, status.metrics)
@@ -271,7 +271,7 @@ class Observer:
         # The process may have written its final status between our first look and the executor's answer.
         status = await self._statuses.newest(watched.attempt)
         if status is not None and status.is_final:
-            self._report(watched, as_event(status, watched.attempt), seen)
+            self._report(watched, self._event_of(status, watched), seen)
         elif has_just_handed_over(status, watched):
             self._watched.look_again(watched, 0.0)
         elif watched.attempt.waits_for is not None or (gate := await self._gate_state(watched.attempt)) is not None:
@@ -320,6 +320,17 @@ class Observer:
             self._schedule_next(watched)
         else:
             self._give_up(watched, seen, given_up[0], self._with_words(watched, *given_up))
+
+    def _event_of(self, status: Status, watched: Watched) -> ev.AttemptEvent:
+        """The event for a status. If a platform stopped the worker, and no scheduler asked for it, it says why."""
+        event = as_event(status, watched.attempt)
+        if status.state != "stopped" or watched.closing or not isinstance(event, ev.Failed):
+            return event
+        executor = self._executors.get(watched.attempt.executor)
+        words = None if executor is None else executor.why_waiting(watched.attempt.key)
+        if words is None:
+            return event
+        return event._replace(failure=replaced(event.failure, message=f"{event.failure.message}: {words}"))
 
     def _with_words(self, watched: Watched, reason: GiveUp, failure: Failure) -> Failure:
         """The failure of an attempt that did not start in time, with the platform's words if it has any."""

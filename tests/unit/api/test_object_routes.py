@@ -17,7 +17,7 @@ from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
-from ork.objects.documents import objects_proof, sign, token_hash, wake_proof
+from ork.objects.documents import derive_token, objects_proof, sign, token_hash, wake_proof
 from ork.state.records import RunChanges
 from tests.unit.api.conftest import ANN, NOW, Bench
 
@@ -283,6 +283,25 @@ async def test_a_batch_that_does_not_add_up_writes_nothing(bench: Bench, body: b
     async with await bench.client(Role.SCHEDULER) as client:
         assert (await client.post(f"{OBJECTS}/many/put", content=body)).status_code == 400
     assert bench.objects.list("") == []
+
+
+async def test_an_attempt_that_parses_an_image_is_in_no_store_and_is_known_by_the_installations_key(
+    bench: Bench,
+) -> None:
+    name = "parse0123456789ab/parse/0/1"
+    secret = token_hash(derive_token(await bench.store.signing_key(), name))
+    status = {"key": "runs/parse0123456789ab/parse.0.1.status.json"}
+
+    async def answer(proof: str, named: str, **query: str) -> int:
+        client = await bench.client(None, **{"X-Ork-Attempt": named, "X-Ork-Proof": proof})
+        return (await client.put(OBJECTS, params=query or status, content=b"{}")).status_code
+
+    assert await answer(objects_proof(name, secret), name) < 300
+    assert await answer(objects_proof(name, secret), name, key="runs/00000000000a/extract.0.1.status.json") == 403
+    assert await answer(objects_proof(name, token_hash("forged")), name) == 401
+    run = "00000000000a/parse/0/1"  # an ordinary run may have a task of this name
+    known = token_hash(derive_token(await bench.store.signing_key(), run))
+    assert await answer(objects_proof(run, known), run) == 401
 
 
 # ── values that are not JSON ─────────────────────────────────────────────────────────────────────

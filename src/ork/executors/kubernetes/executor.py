@@ -30,6 +30,7 @@ from ork.executors.kubernetes.launching import Launching
 from ork.executors.kubernetes.leftovers import remove_if_ended, remove_leftovers
 from ork.executors.kubernetes.logs import copy_log
 from ork.executors.kubernetes.making import LABEL, STATUS_SECONDS, is_plain
+from ork.executors.kubernetes.pod_endings import taken_down
 from ork.executors.kubernetes.pod_watch import PodWatch
 from ork.executors.kubernetes.pods import PodSeen, PodState
 from ork.executors.kubernetes.settling import settle
@@ -302,7 +303,8 @@ class KubernetesExecutor(Executor):
         for unit in self._units.values():
             member = unit.members.get(attempt)
             if member is not None:
-                return member.waits_for or unit.warning
+                taken = (taken_down(pod) for pod in unit.pods_of(member))
+                return next((words for words in taken if words), None) or member.waits_for or unit.warning
         return None
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────

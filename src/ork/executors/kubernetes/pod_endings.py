@@ -37,7 +37,7 @@ HOPELESS = ("InvalidImageName", "ErrImageNeverPull")
 
 def never_began(pod: PodSeen, tail: list[str]) -> dict[str, Any]:
     """The end of a pod in which nobody won the gate."""
-    taken = _taken_down(pod)
+    taken = taken_down(pod)
     if taken is not None:
         return endings.failed("lost", taken, tail=tail or None)
     if pod.is_gone and pod.end is None:
@@ -55,7 +55,7 @@ def worker_ending(pod: PodSeen, tail: list[str], memory: float | None, *, is_sto
         return _out_of_memory(end, memory, tail)
     if pod.reason == DEADLINE:
         return endings.failed("lost", f"Kubernetes: {pod.words()}", tail=tail)
-    taken = _taken_down(pod)
+    taken = taken_down(pod)
     if taken is not None:
         return endings.failed("lost", taken, tail=tail)
     if pod.state is PodState.SUCCEEDED:
@@ -76,7 +76,7 @@ def plain_ending(
         return {**endings.timed_out(timeout), **at}
     if end is not None and end.reason == OOM_KILLED:
         return {**_out_of_memory(end, memory, tail), **at}
-    taken = _taken_down(pod)
+    taken = taken_down(pod)
     if taken is not None and code != 0:
         return {**endings.failed("lost", taken, exit_code=code, tail=tail), **at}
     if end is not None and end.name == MAIN and end.exit_code == 0:
@@ -100,7 +100,7 @@ def vanished(*, with_job: bool) -> dict[str, Any]:
     return endings.failed("lost", f"Kubernetes: its {'Job' if with_job else 'pod'} was deleted")
 
 
-def _taken_down(pod: PodSeen) -> str | None:
+def taken_down(pod: PodSeen) -> str | None:
     """Why the platform, or a person, ended the pod; None if its program ended by itself."""
     for reason in (pod.disruption, pod.reason):
         if reason in _TAKEN_DOWN or reason.startswith("OutOf"):
