@@ -39,12 +39,14 @@ class ClaimedRun(Record):
 class Claim(Record):
     """The runs that a scheduler owns from now on, the open commands of all runs it owns, and the runs that were
     quarantined because they cannot be decoded. `is_alone`: the store knows of no other scheduler; a store that would
-    have to look it up says False."""
+    have to look it up says False. `nothing_waits`: no run was left that waits for an owner, however many places there are; a
+    store that does not know says False."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     set_aside: tuple[QuarantinedRun, ...] = ()
     is_alone: bool = False
+    nothing_waits: bool = False
 
 
 class RunChanges(Record):
