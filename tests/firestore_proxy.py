@@ -46,6 +46,7 @@ class Proxy:
         self.on_loss: Callable[[], None] = lambda: None  # a request was carried out, and its answer will be lost
         self.latency = 0.0
         self.counts: Counter[str] = Counter()
+        self.read_what: Counter[str] = Counter()  # reads by what was asked for
         self.queries: dict[str, Any] = {}
         self.too_large: list[str] = []
         self._numbers: Counter[str] = Counter()
@@ -115,6 +116,7 @@ class Proxy:
         except grpc.aio.AioRpcError as error:
             await context.abort(error.code(), error.details())
         self.counts["reads"] += max(1, number)
+        self.read_what[_asked(method, request)] += max(1, number)
         if lost == "after":
             await context.abort(*_REFUSALS["after"])
 
@@ -196,6 +198,23 @@ class _Handler(grpc.GenericRpcHandler):
 def _metadata(context: Any) -> list[tuple[str, str]]:
     kept = ("authorization", "google-cloud-resource-prefix", "x-goog-request-params")
     return [(key, value) for key, value in context.invocation_metadata() if key in kept]
+
+
+def _asked(method: str, request: bytes) -> str:
+    """What a request reads: collections of documents, or the shape of a query."""
+    if method.endswith("/BatchGetDocuments"):
+        names = firestore.BatchGetDocumentsRequest.deserialize(request).documents
+        paths = [name.partition("/documents/")[2] for name in names]
+        return "get " + ", ".join(path if path.startswith("meta/") else path.partition("/")[0] for path in paths)
+    if method.endswith("/RunAggregationQuery"):
+        asked = firestore.RunAggregationQueryRequest.deserialize(request).structured_aggregation_query.structured_query
+        kind = "count"
+    else:
+        asked, kind = firestore.RunQueryRequest.deserialize(request).structured_query, "query"
+    collection, equal, other, order = _shape(
+        firestore.RunQueryRequest.pb(firestore.RunQueryRequest(structured_query=asked)).structured_query
+    )
+    return f"{kind} {collection} by {', '.join([*equal, *other]) or ', '.join(name for name, _ in order) or 'nothing'}"
 
 
 # ── indexes ──────────────────────────────────────────────────────────────────────────────────────

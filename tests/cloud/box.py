@@ -107,11 +107,13 @@ class Box:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a process of the project is alive, or a call is being made. In this order: a process that ends may have called.
+        """Whether a process of the project is alive, or a call is being made. Calls are looked for last, too: a process that ends
+        may have called.
 
         Processes are looked for twice: one that is forked during the first look, by a parent that then ends, is not seen in it.
+        A look takes time, so there is none during a call.
         """
-        return self.processes() > 0 or self.processes() > 0 or self.is_called
+        return self.is_called or self.processes() > 0 or self.processes() > 0 or self.is_called
 
     @property
     def is_called(self) -> bool:
@@ -164,6 +166,7 @@ class CloudBox(Box):
         stack: ExitStack,
     ) -> None:
         super().__init__(folder, environment, clock, stack)
+        self.front.preloads = True
         self.gcs = FakeGcs()
         stack.callback(self.gcs.close)
         runner = ProcessRunner({IMAGE: folder}, clock.environment)

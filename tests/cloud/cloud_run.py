@@ -270,6 +270,9 @@ class FakeCloudRun:
         execution = self._made_execution(found.message, overrides)
         with self._lock:
             self._executions[execution.message.name] = execution
+            found.message.latest_created_execution = run_v2.ExecutionReference(
+                name=execution.message.name.rpartition("/")[2], create_time=execution.message.create_time
+            )
         threading.Thread(target=self._perform, args=(execution,), daemon=True).start()
         return self._operation(execution.message)
 
@@ -421,6 +424,9 @@ class FakeCloudRun:
         failed = {index: result for index, result in execution.results.items() if result.code}
         with self._lock:
             message.completion_time, message.reconciling = self._now(), False
+            job = self._jobs.get(message.job)
+            if job is not None and message.name.endswith(f"/{job.message.latest_created_execution.name}"):
+                job.message.latest_created_execution.completion_time = message.completion_time
             message.failed_count = len(failed)
             message.succeeded_count = len(execution.results) - len(failed)
             state, reason, text = (

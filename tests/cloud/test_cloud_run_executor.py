@@ -244,7 +244,7 @@ def test_jobs_that_were_not_used_for_a_week_are_removed_and_those_of_others_are_
         await eventually(lambda: shop.is_over(order))
         await executor.close()
         (job,) = shop.cloud._jobs.values()
-        job.message.create_time = datetime.now(UTC) - timedelta(days=8)
+        job.message.latest_created_execution.create_time = datetime.now(UTC) - timedelta(days=8)
         if attempt is not None:
             job.message.annotations[ATTEMPT_ANNOTATION] = attempt
         other = type(job.message)(job.message)
@@ -260,6 +260,32 @@ def test_jobs_that_were_not_used_for_a_week_are_removed_and_those_of_others_are_
     def replace_image(shop: Shop, order: LaunchOrder) -> LaunchOrder:
         shop.cloud._runner._images["image2"] = shop.root  # type: ignore[attr-defined]
         return shop.order(order.attempt, argv=["sleep", "3"], news=None, container=container_document("image2"))
+
+    run(shop, scene)
+
+
+def test_a_job_that_was_not_used_for_a_week_is_not_removed_while_it_is_used_again(shop: Shop) -> None:
+    """The platform shows the new execution late, so that the Job looks old to who removes old ones."""
+
+    async def scene() -> None:
+        executor, order = shop.new_executor(), shop.command("exit 0")
+        await executor.start([order], heard)
+        await eventually(lambda: shop.is_over(order))
+        await executor.close()
+        (job,) = shop.cloud._jobs.values()
+        looked = shop.cloud._jobs_list
+
+        def late(*args: Any, **kwargs: Any) -> Any:
+            job.message.latest_created_execution = None
+            job.message.create_time = datetime.now(UTC) - timedelta(days=30)
+            return looked(*args, **kwargs)
+
+        shop.cloud._jobs_list = late  # type: ignore[method-assign]
+        again, next_one = shop.new_executor(), shop.command("sleep 1", "next")
+        await again.start([next_one], heard)
+        await eventually(lambda: shop.cloud.calls["jobs.list"] == 2)
+        await eventually(lambda: shop.is_over(next_one))
+        assert shop.cloud.calls["jobs.delete"] == 0
 
     run(shop, scene)
 

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 SAFETY = timedelta(minutes=15)
 RETRY_SECONDS = 60
 INSTANCES = 12
+MOST_LOAD = 2.0  # processes that want each processor
 BUSY_SECONDS = 150.0  # how long after a due time its runs may cause requests, one retry included
 LEDGER = "echo $ORK_RUN_ID $ORK_ATTEMPT_ID >> ledger"
 CHAIN = f"""
@@ -150,7 +151,9 @@ def test_a_day_of_five_schedules_by_wakes_alone(cloud_box: CloudBox, *, is_distu
     assert len(safety) >= 96
     assert box.processes() == 0
     if not is_disturbed:
-        assert percentile(without_load(box, late), 0.99) <= 5.0
+        # As it was measured, unless other work takes the processors: then without what that took.
+        measured = late if box.front.load <= MOST_LOAD else without_load(box, late)
+        assert percentile(measured, 0.99) <= 5.0
         assert box.idle_calls(busy_times(box, DAY, end)) == []
 
 

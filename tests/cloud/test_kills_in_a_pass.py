@@ -19,6 +19,7 @@ from tests.cloud.box import CloudBox
 
 pytestmark = pytest.mark.slow
 
+PARTS = 8
 FLOW = """
 name: flow
 tasks:
@@ -82,28 +83,34 @@ def killer(cloud_box: CloudBox) -> Killer:
     return Killer(cloud_box)
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        pytest.param(("Firestore Commit", "bucket write", "jobs.run", "tasks.delete"), id="some"),
-        pytest.param(None, id="all", marks=pytest.mark.soak),
-    ],
-)
-def test_a_kill_at_any_request_of_a_pass_loses_nothing(
-    cloud_box: CloudBox, killer: Killer, points: tuple[str, ...] | None
-) -> None:
+SOME = ("Firestore Commit", "bucket write", "jobs.run", "tasks.delete")
+
+
+def test_a_kill_at_some_requests_of_a_pass_loses_nothing(cloud_box: CloudBox, killer: Killer) -> None:
+    kill_at(cloud_box, killer, lambda names: [names.index(name) for name in SOME])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_kill_at_any_request_of_a_pass_loses_nothing(cloud_box: CloudBox, killer: Killer, part: int) -> None:
+    """Each part has every eighth request, so that parts can be run one by one, or at the same time."""
+    kill_at(cloud_box, killer, lambda names: [*range(part, len(names), PARTS)])
+
+
+def kill_at(box: CloudBox, killer: Killer, choose: Callable[[list[str]], list[int]]) -> None:
+    """One run for each of the chosen requests of a run, which are known from one without a kill."""
     runs = [killer.run(None), killer.run(None)]  # the first also makes the Job
     names = killer.seen
-    numbers = range(len(names)) if points is None else [names.index(name) for name in points]
+    numbers = choose(names)
     for number in numbers:
         kills = killer.kills
         runs.append(killer.run(number))
-        print(f"killed at {number}, {names[number]}: {len(killer.seen)} requests", flush=True)
+        print(f"killed at {number} of {len(names)}, {names[number]}: {len(killer.seen)} requests", flush=True)
         # How many requests there are depends on when tasks end, so that the last ones may not come.
         assert killer.kills == kills + 1 or 0 < len(killer.seen) <= number
     assert killer.kills >= len(numbers) / 2
-    shown = {run["id"]: run["status"] for run in cloud_box.ork("runs", "--limit", "500")["runs"]}
+    shown = {run["id"]: run["status"] for run in box.ork("runs", "--limit", "500")["runs"]}
     assert shown == dict.fromkeys(runs, "success")
-    started = Counter((cloud_box.folder / "ledger").read_text().split())
+    started = Counter((box.folder / "ledger").read_text().split())
     assert set(started.values()) == {1}
     assert len(started) == 2 * len(runs)

@@ -467,3 +467,12 @@ async def test_a_scheduler_s_notes_are_read_by_others_until_it_takes_them_back(s
 async def test_an_unknown_scheduler_has_no_notes(store: StateStore) -> None:
     await store.note_fallbacks(ANN, ["fork server: crashed"])
     assert await store.list_schedulers() == ()
+
+
+async def test_a_claim_that_left_a_run_does_not_say_that_nothing_waits(store: StateStore) -> None:
+    """It may be left for want of room, or because of `max_active_runs`."""
+    await register(store, ANN)
+    await start_runs(store, 2, of=await deploy(store, max_active_runs=1))
+    assert not (await store.claim_runs(ANN, 1, NOW)).nothing_waits
+    assert not (await store.claim_runs(ANN, 5, NOW)).nothing_waits
+    assert not (await store.claim_runs(ANN, 0, NOW)).nothing_waits

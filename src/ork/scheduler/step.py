@@ -76,6 +76,7 @@ class Scheduler:
         self._claim_at: float | None = 0.0
         self._claim_batch = options.max_claimed_runs  # runs that one step claims at most
         self._may_claim_more = False  # the last claim may have left runs because of the limit
+        self._nothing_waits = False  # the last claim left no run that waits for an owner
         self._claimed_starved = False  # tasks of ours waited for slots at the last claim
         self._is_draining = False
         self._woken_in_commit = False  # the store changed during a commit
@@ -247,6 +248,7 @@ class Scheduler:
                 self._forget(claimed.run.id)
                 self._to_release[claimed.run.id] = None
         self._may_claim_more = len(claim.runs) + len(claim.set_aside) >= limit
+        self._nothing_waits = claim.nothing_waits
         for command in claim.commands:
             if not self._runs.apply(command, now):
                 self._give_back([command.run])
@@ -334,7 +336,8 @@ class Scheduler:
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task))
         if decided.changes.release_ownership:
             self._forget(run)
-            self._claim_at = 0.0  # there is capacity for another run, here or in its workflow's max_active_runs
+            if not self._nothing_waits:
+                self._claim_at = 0.0  # there is capacity for another run, here or in its workflow's max_active_runs
         return launched
 
     async def _act(self, restart: Sequence[Attempt], admitted: Sequence[Attempt], now: datetime) -> None:

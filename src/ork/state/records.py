@@ -38,11 +38,13 @@ class ClaimedRun(Record):
 
 class Claim(Record):
     """The runs that a scheduler owns from now on, the open commands of all runs it owns, and the runs that were
-    quarantined because they cannot be decoded."""
+    quarantined because they cannot be decoded. `nothing_waits`: no run was left that waits for an owner, however many places there are; a
+    store that does not know says False."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     set_aside: tuple[QuarantinedRun, ...] = ()
+    nothing_waits: bool = False
 
 
 class RunChanges(Record):

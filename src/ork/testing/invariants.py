@@ -59,8 +59,7 @@ class Judge:
         self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, values)
         self.leases = LeaseChecks(self.ledger, self.violate, clock)
         self.rates = RateChecks(clock, self.violate, lambda: self._clock() if self.asked_at is None else self.asked_at)
-        self._freed_at: dict[str, float] = {}  # when a limit that was full last got room
-        self._full: set[str] = set()
+        self._used: dict[str, list[tuple[float, int]]] = {}  # slots of each limit in use, and since when
         self.budgets = BudgetChecks(self.violate)
         self.controls = ControlChecks(self.violate)
         self._language = LanguageChecks(values, self.violate)
@@ -260,6 +259,7 @@ class Judge:
 
     def commit(self, answer: Committed, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> None:
         latest = self._latest[scheduler] = max(now, self._latest.get(scheduler, now))
+        before = self.ledger.used() if self.ledger.limits else {}
         for change in changes:
             record = self.ledger.runs[change.run_id]
             is_owner = record.owner == scheduler and record.epoch == change.epoch
@@ -276,7 +276,7 @@ class Judge:
                 self.violate("epoch-fence", detail)
             else:
                 self._apply(record, change, answer, latest, now)
-        self._check_limits(answer)
+        self._check_limits(answer, before)
         self.controls.check_starts(scheduler, tuple(answer.admitted))
         self.rates.check_refusals(answer.full)
 
@@ -425,27 +425,31 @@ class Judge:
             if is_new and row.key.index is None and row.key not in alerted:
                 self.violate("one-alert", f"{record.run.id}: no alert about {row.key}, which failed")
 
-    def _check_limits(self, answer: Committed) -> None:
+    def _check_limits(self, answer: Committed, before: Mapping[str, int]) -> None:
+        """`before` is what was in use before this commit."""
         if not self.ledger.limits:
             return
         used = self.ledger.used()
         surely = self.ledger.used(self.ledger.were_set_aside)  # others may have taken their slots in the meantime
         for name, slots in self.ledger.limits.items():
-            self._note_room(name, is_full=used.get(name, 0) >= slots)
+            taken, taken_before = used.get(name, 0), before.get(name, 0)
+            most = max(taken_before, self._most_used_since_asked(name)) + taken - taken_before
+            self._used.setdefault(name, []).append((self._clock(), taken))
             if surely.get(name, 0) > slots:
                 self.violate("limits", f"{name} has {slots} slots and {surely[name]} are taken")
-            elif name in answer.full and used.get(name, 0) < slots and not self._was_full(name):
-                self.violate(
-                    "limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and no launch was admitted"
-                )
+            elif name in answer.full and most < slots:
+                self.violate("limits", f"{name} has {slots} slots, {taken} are taken and no launch was admitted")
 
-    def _note_room(self, name: str, *, is_full: bool) -> None:
-        if is_full:
-            self._full.add(name)
-        elif name in self._full:
-            self._full.discard(name)
-            self._freed_at[name] = self._clock()
+    def _most_used_since_asked(self, name: str) -> int:
+        """The most slots in use at any moment since the call began that takes effect now, as far as they are known.
 
-    def _was_full(self, name: str) -> bool:
-        """True if it was full at a moment since the call began."""
-        return self.asked_at is not None and self._freed_at.get(name, -1.0) >= self.asked_at
+        A store whose calls take time looks at others' slots at one of these moments, and adds what the call itself changes.
+        """
+        most = 0
+        if self.asked_at is None:
+            return most
+        for since, used in reversed(self._used.get(name, ())):
+            most = max(most, used)
+            if since < self.asked_at:
+                break
+        return most

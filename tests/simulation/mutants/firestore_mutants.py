@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.state.firestore import database, failures
+from ork.state.firestore import commit, database, failures
 from ork.state.firestore.failures import ConflictError, UnansweredError
 from ork.state.firestore.wire import Put
 from tests.simulation.mutants.mutations import Make, Mutant
@@ -71,10 +71,25 @@ def _unguarded(name: str, breaks: str, collection: str) -> Mutant:
     return Mutant(name, breaks, ((database, "_marked", _without_time(collection)),), "firestore")
 
 
+def _one_slot_less(original: Any) -> Any:
+    """A limit is full while it has one slot left."""
+
+    def room_of_all(*args: Any) -> dict[str, int]:
+        return {name: room - 1 if room == 1 else room for name, room in original(*args).items()}
+
+    return room_of_all
+
+
 FIRESTORE_MUTANTS = (
     _unguarded("firestore-run-unguarded", "a run's document is written over what others have written", "runs/"),
     _unguarded("firestore-account-unguarded", "an account is written without its precondition", "accounts/"),
     _unguarded("firestore-rate-unguarded", "a rate's bucket is written without its precondition", "rates/"),
+    Mutant(
+        "firestore-free-slot-refused",
+        "the last slot of a limit is given to nobody",
+        ((commit, "room_of_all", _one_slot_less),),
+        "firestore",
+    ),
     Mutant(
         "firestore-created-twice",
         "a document that must be new is written over one that is there",

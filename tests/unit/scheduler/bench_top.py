@@ -62,9 +62,9 @@ class HandExecutor(Executor):
 
 
 class BenchTop:
-    def __init__(self, *flows: CompiledWorkflow, **options: Any) -> None:
+    def __init__(self, *flows: CompiledWorkflow, store: Any = None, **options: Any) -> None:
         self.clock = FakeClock()
-        self.store = MemoryStore(clock=self.clock.monotonic)
+        self.store: Any = store or MemoryStore(clock=self.clock.monotonic)
         self.objects = MemoryObjects()
         self.executor = HandExecutor()
         self.waiting = HandExecutor()
@@ -116,7 +116,8 @@ class BenchTop:
     def task(self, name: str) -> Task:
         """The row of the task of that name, in the run it was launched for last."""
         update = self.do(self.store.run_updates(self.order(name).attempt.key.run))
-        return next(task for task in update.tasks if task.key.name == name)
+        found: Task = next(task for task in update.tasks if task.key.name == name)
+        return found
 
     def order(self, task: str) -> LaunchOrder:
         return next(order for order in reversed(self.executor.started) if order.attempt.key.task.name == task)

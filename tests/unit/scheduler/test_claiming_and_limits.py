@@ -220,3 +220,37 @@ def test_a_scheduler_that_claims_in_batches_claims_the_rest_in_the_next_steps() 
         top.step()
         owned.append(len(top.scheduler.owned_runs))
     assert owned == [2, 4, 5]
+
+
+# ── when a run has ended ─────────────────────────────────────────────────────────────────────────
+
+
+def claims_of(top: BenchTop) -> list[int]:
+    """How many runs each claim gets, from now on."""
+    got: list[int] = []
+    claim = top.store.claim_runs
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        claimed = await claim(*args, **kwargs)
+        got.append(len(claimed.runs))
+        return claimed
+
+    top.store.claim_runs = counted
+    return got
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_after_the_end_of_a_run_others_are_looked_for_only_where_some_were_left(runs: int) -> None:
+    """The store says whether its claim left runs that wait, here because of `max_active_runs`."""
+    pytest.importorskip("google.cloud.firestore_v1", reason="google-cloud-firestore is not installed")
+    from tests.unit.state.test_firestore_races import Service
+
+    top = BenchTop(workflow(spec("a"), max_active_runs=1), store=Service().store())
+    ids = [top.create() for _ in range(runs)]
+    got = claims_of(top)
+    for _ in range(runs):
+        top.step(3)
+        top.succeed("a")
+    top.step(3)
+    assert [str(top.run(id).status) for id in ids] == ["success"] * runs
+    assert got == [1] * runs

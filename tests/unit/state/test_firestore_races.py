@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("google.cloud.firestore_v1", reason="google-cloud-firestore is not installed")
 
 from ork.model.record import replaced
-from ork.model.run import CommandKind, RunCommand
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.model.workflow import Rate
 from ork.state.firestore import FirestoreStore
@@ -206,62 +205,6 @@ def test_a_slot_that_another_owner_freed_is_found_by_one_that_only_remembers_its
         over = replaced(held.attempt, status=AttemptStatus.SUCCESS)
         await ben.commit(BEN, [changes(taken, attempts=(over,))], NOW)
         assert (await ann.commit(ANN, [wanted], NOW)).admitted
-
-    asyncio.run(go())
-
-
-# ── what a handle remembers ──────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(("before", "after", "admitted"), [(5, 1, 1), (1, 3, 3), (0, 3, 3)])
-def test_limits_that_somebody_else_changed_hold_for_the_first_launch_of_a_scheduler(
-    before: int, after: int, admitted: int
-) -> None:
-    """The handle remembers the limits as it read them when it set them."""
-
-    async def go() -> None:
-        service = Service()
-        ann, ben = service.store(), service.store()
-        await ben.set_limits({"*": before})
-        await ann.set_limits({"*": before})
-        claimed = await owned_run(ann)
-        await ben.set_limits({"*": after})
-        wanted = tuple(launch_request(claimed.run.id, "wide", index=index) for index in range(3))
-        committed = await ann.commit(ANN, [changes(claimed, launches=wanted)], NOW)
-        assert len(committed.admitted) == admitted
-
-    asyncio.run(go())
-
-
-def test_a_command_for_a_run_of_an_earlier_claim_comes_with_the_next_one() -> None:
-    """A scheduler that has owned nothing gets the commands of the runs it claims; later it owns others, too."""
-
-    async def go() -> None:
-        service = Service()
-        ann, ben = service.store(), service.store()
-        run = (await owned_run(ann)).run.id
-        await ben.submit_command(RunCommand(run, CommandKind.CANCEL, "ben"), NOW)
-        found = await ann.claim_runs(ANN, 5, NOW)
-        assert [command.run for command in found.commands] == [run]
-        await ann.release(ANN)
-        await register(ben, BEN)
-        assert [command.run for command in (await ben.claim_runs(BEN, 5, NOW)).commands] == [run]
-
-    asyncio.run(go())
-
-
-def test_who_leaves_after_its_lease_was_taken_leaves_the_runs_to_their_new_owner() -> None:
-    async def go() -> None:
-        service = Service()
-        ann, ben = service.store(), service.store()
-        first = await owned_run(ann)
-        await ann.commit(ANN, [changes(first, launches=(launch_request(first.run.id, "extract"),))], NOW)
-        await ben.expire([ANN])
-        await register(ben, BEN)
-        (taken,) = await claim(ben, BEN)
-        await ann.release(ANN)
-        assert await ben.get_owner(taken.run.id) == BEN
-        assert [entry.id for entry in await ben.list_schedulers()] == [BEN]
 
     asyncio.run(go())
 

@@ -434,7 +434,7 @@ class CloudRunExecutor(Executor):
 
     async def _sweep(self) -> None:
         try:
-            await remove_old_jobs(self._api, self._installation, self._attempt_of)
+            await remove_old_jobs(self._api, self._installation, self._attempt_of, self._launching.uses)
         except (EngineError, StoreError, ObjectsError):
             self._swept_at = time.monotonic() - _SWEEP_SECONDS + _SWEEP_AGAIN_SECONDS
 

@@ -33,6 +33,7 @@ from ork.model.cloud_run import DEFAULT_TIMEOUT_SECONDS
 from ork.objects.attempt_documents import AttemptDocuments
 
 READY_SECONDS = 120.0
+_IN_USE_SECONDS = 3600.0
 BUSY_SECONDS = 240.0  # how long a plain image waits for a quota
 _LOOK_SECONDS = 1.0
 _CLOCK_MARGIN = timedelta(hours=1)
@@ -59,6 +60,11 @@ class Launching:
         self._resolve_image = resolve_image
         self._ready: set[str] = set()
         self._making: dict[str, asyncio.Lock] = {}
+        self._used_at: dict[str, float] = {}  # when an execution of a Job was last asked for
+
+    def uses(self, job: str) -> bool:
+        """True if an execution of this Job was asked for a moment ago: the platform may not show it yet."""
+        return time.monotonic() - self._used_at.get(job, float("-inf")) < _IN_USE_SECONDS
 
     async def start(self, tracked: Tracked, order: LaunchOrder) -> None:
         """Ask for an execution of the attempt, unless there is one. EngineError: there is none, in the platform's words."""
@@ -135,6 +141,7 @@ class Launching:
 
     async def _run(self, plan: JobPlan, wanted: dict[str, Any]) -> str:
         full = self._api.place.job(plan.name)
+        self._used_at[plan.name] = time.monotonic()  # first, so that nobody removes it from now on
         await self._make(plan)
         try:
             return await self._api.run_job(full, wanted)

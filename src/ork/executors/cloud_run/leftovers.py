@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,15 @@ if TYPE_CHECKING:
 OLD_JOB = timedelta(days=7)  # without an execution
 
 
-async def remove_old_jobs(api: CloudRunApi, installation: str, attempt_of: AttemptOf) -> None:
-    """Remove those of this installation, which their label names."""
+async def remove_old_jobs(
+    api: CloudRunApi, installation: str, attempt_of: AttemptOf, uses: Callable[[str], bool]
+) -> None:
+    """Remove those of this installation, which their label names. `uses`: whether this process is about to use a Job, which
+    would end with it: one of a schedule that is due every month was not used for longer than a week."""
     for job in await api.jobs():
-        if job.labels.get(LABEL) == installation and await _is_old(job, attempt_of):
-            await api.delete_job(job.name.rpartition("/")[2])
+        name = job.name.rpartition("/")[2]
+        if job.labels.get(LABEL) == installation and await _is_old(job, attempt_of) and not uses(name):
+            await api.delete_job(name)
 
 
 async def _is_old(job: run_v2.Job, attempt_of: AttemptOf) -> bool:

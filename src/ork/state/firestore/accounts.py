@@ -8,6 +8,7 @@ preconditions on their accounts. `set_limits` touches every account, so it holds
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,13 +23,17 @@ CONFIG = "limits/config"
 
 
 class LimitSettings:
-    """`time` is None while nobody has set any."""
+    """`time` is None while nobody has set any. `read` is when they were read."""
 
     def __init__(self, doc: Doc | None) -> None:
         fields: dict[str, Any] = {"slots": "{}", "rates": "{}"} if doc is None else doc.fields
         self.slots: dict[str, int] = json.loads(fields["slots"])
         self.rates = {name: Rate(*rate) for name, rate in json.loads(fields["rates"]).items()}
         self.time = None if doc is None else doc.time
+        self.read = 0 if doc is None else doc.read
+
+    def copy(self) -> LimitSettings:
+        return copy.copy(self)
 
     def put(self) -> Put:
         """Written as it is: whoever relied on it looks again."""
@@ -65,6 +70,11 @@ class Account:
     def put(self) -> Put:
         fields = {"held": json_text(+self.held), "grant": json_text(self.grant)}
         return Put(path_of(self.id), fields, False if self.time is None else self.time)
+
+    def inherit(self, other: Account) -> None:
+        """The other account, which holds nothing, is deleted: what it was granted is granted to this one."""
+        for name, number in other.grant.items():
+            self.grant[name] = self.grant.get(name, 0) + number
 
     def delete(self) -> Put:
         return Put(path_of(self.id), None, self.time)

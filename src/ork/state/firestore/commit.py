@@ -229,8 +229,10 @@ class _Booking:
         if not asked and not held:
             return cls()
         launches = [request for _, request in asked]
+        remembers = db.limits is not None
         account, limits, others = await own_account(db, scheduler)
-        known = (account.time, limits.time) if others is None else None  # what is relied on without having read it now
+        # What is relied on without having read it now.
+        known = (account.time, limits.time) if remembers or others is None else None
         account.held.update(held)
         rates, buckets_of, at = await _open_rates(db, launches, limits)
         admission = admit(launches, account.room(limits.slots), rates)
@@ -238,7 +240,7 @@ class _Booking:
         touches_limits = account.time is None
         if any(name in limits.slots for name in admission.full) and not _has_all(account, limits):
             if others is None:
-                limits, others = await _look(db, scheduler)
+                limits, _, others = await look_at_all(db, scheduler)
             rates = LaunchRates(limits.rates, buckets_of)
             admission = admit(launches, room_of_all(limits.slots, [account, *others]), rates)
             account.held.update(_taken(asked, admission))
@@ -249,6 +251,7 @@ class _Booking:
             account.held.update(_taken(asked, admission))
         if known is not None and not held and not admission.admitted and await _has_changed(db, scheduler, known):
             db.accounts.pop(scheduler, None)
+            db.limits = None
             return await cls.of(db, scheduler, asked, held)
         booking = cls(admission)
         booking._db, booking._limits = db, limits
@@ -303,25 +306,27 @@ def _has_all(account: Account, limits: LimitSettings) -> bool:
 
 
 async def own_account(db: Database, scheduler: SchedulerId) -> tuple[Account, LimitSettings, list[Account] | None]:
-    """A copy of the scheduler's account, and the limits as they were when it was read or written. Where it had to be read,
+    """Copies of the scheduler's account and of the limits as they were when it was read or written. Where it had to be read,
     everybody else's accounts were, too."""
     others = None
     if scheduler not in db.accounts or db.limits is None:
-        db.limits, others = await _look(db, scheduler, db.accounts)
-    return db.accounts[scheduler].copy(), db.limits, others
+        db.limits, db.accounts[scheduler], others = await look_at_all(db, scheduler, db.limits)
+    return db.accounts[scheduler].copy(), db.limits.copy(), others
 
 
-async def _look(
-    db: Database, scheduler: SchedulerId, known: dict[SchedulerId, Account] | None = None
-) -> tuple[LimitSettings, list[Account]]:
-    """The limits and everybody else's accounts. The limits are read first: no grant grows without them being written.
-    The own account is added to `known`."""
-    limits = LimitSettings(await db.wire.get(CONFIG))
+async def look_at_all(
+    db: Database, scheduler: SchedulerId, limits: LimitSettings | None = None
+) -> tuple[LimitSettings, Account, list[Account]]:
+    """The limits, the scheduler's account, and everybody else's. The limits are read first: no grant grows without them
+    being written. Who creates an account writes the limits too, with a precondition: then older `limits` will do.
+
+    Who sets limits writes all accounts. So an account that was written after the limits were read may go with others."""
+    known, limits = limits, limits or LimitSettings(await db.wire.get(CONFIG))
     accounts = {doc.id: Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))}
     own = accounts.pop(scheduler, None) or Account(scheduler, None)
-    if known is not None:
-        known[scheduler] = own
-    return limits, [*accounts.values()]
+    if own.time is not None and (limits is known or (limits.time is not None and own.time > limits.read)):
+        return await look_at_all(db, scheduler)
+    return limits, own, [*accounts.values()]
 
 
 class _Buckets:

@@ -16,7 +16,7 @@ from ork.state.firestore.address import Address
 from ork.state.firestore.documents import RunState
 from ork.state.firestore.failures import ConflictError, UnansweredError
 from ork.state.firestore.values import SERVER_TIME
-from ork.state.firestore.wire import Put, Wire
+from ork.state.firestore.wire import Doc, Put, Wire
 from ork.state.quarantine import missing_version
 from ork.state.versions import KnownVersions
 
@@ -39,8 +39,8 @@ class Plan(NamedTuple, Generic[T]):
 
 
 class Database:
-    """`runs`, `accounts` and `limits` are documents as this handle last wrote or read them. A commit that relies on them
-    carries their times as preconditions, so one that is out of date makes the commit fail and is read again."""
+    """`runs`, `accounts`, `limits`, `settings` and `leases` are documents as this handle last wrote or read them. A commit that
+    relies on them carries their times as preconditions, so one that is out of date makes the commit fail and is read again."""
 
     def __init__(
         self,
@@ -56,6 +56,10 @@ class Database:
         self.runs: dict[RunId, RunState] = {}
         self.accounts: dict[SchedulerId, Account] = {}
         self.limits: LimitSettings | None = None
+        self.settings: Doc | None = None
+        self.leases: dict[SchedulerId, int] = {}  # when this handle last wrote the documents of schedulers
+        self.newcomers: set[SchedulerId] = set()  # registered by this handle, and have not claimed anything since
+        self.key: bytes | None = None  # of signatures; it never changes
         self.others_changed = False  # seen in passing: the next wait for changes returns at once
         self._clock = clock
         self._connect = connect
@@ -136,7 +140,8 @@ class Database:
         """The next commit reads again what it relies on."""
         self.runs.clear()
         self.accounts.clear()
-        self.limits = None
+        self.leases.clear()
+        self.limits = self.settings = None
 
     def remember(self, run: RunState) -> None:
         if len(self.runs) >= _KEPT_RUNS:

@@ -34,7 +34,8 @@ def _settings_put(settings: SharedSettings, guard: bool | int) -> Put:
 
 
 async def read_shared_settings(db: Database) -> SharedSettings | None:
-    return settings_in(await db.wire.get(SETTINGS))
+    db.settings = await db.wire.get(SETTINGS)
+    return settings_in(db.settings)
 
 
 async def record_shared_settings(db: Database, settings: SharedSettings) -> SharedSettings:
@@ -93,17 +94,18 @@ def _note_path(name: str) -> str:
 
 
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
-    async def plan() -> Plan[None]:
+    async def plan() -> Plan[bool]:
         known = LimitSettings(await db.wire.get(CONFIG))
         if (known.slots, known.rates) == (dict(limits), dict(rates)):
-            return Plan((), None)
+            db.limits = known
+            return Plan((), False)
         known.slots, known.rates = dict(limits), dict(rates)
         accounts = [Account(doc.id, doc) for doc in await db.wire.query(Query("accounts"))]
         granted_anew(accounts, known.slots)
-        return Plan([known.put(), *(account.put() for account in accounts), wake(db)], None)
+        return Plan([known.put(), *(account.put() for account in accounts), wake(db)], True)
 
-    await db.change(plan)
-    db.forget()
+    if await db.change(plan):
+        db.forget()
 
 
 async def limit_use(db: Database) -> tuple[LimitUse, ...]:
@@ -165,6 +167,13 @@ async def runs_with_commands(db: Database) -> tuple[RunId, ...]:
 
 
 async def signing_key(db: Database) -> bytes:
+    """It never changes, so a handle reads it once."""
+    if db.key is None:
+        db.key = await _signing_key(db)
+    return db.key
+
+
+async def _signing_key(db: Database) -> bytes:
     async def plan() -> Plan[bytes]:
         doc = await db.wire.get(KEY)
         if doc is not None:

@@ -41,20 +41,37 @@ def seconds_left(db: Database, doc: Doc) -> float:
 async def register(
     db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
 ) -> None:
+    """The first try assumes that nobody is registered under this id, because ids are random. The preconditions tell."""
+    path, is_first = scheduler_path(scheduler), True
+
     async def plan() -> Plan[None]:
-        docs = await db.wire.get_all([scheduler_path(scheduler), SETTINGS])
-        before, settings = docs.get(scheduler_path(scheduler)), docs.get(SETTINGS)
-        check_terms(settings_in(settings), terms)
+        nonlocal is_first
+        settings, before = db.settings, None
+        if not is_first or not _has_terms(settings, terms):
+            docs = await db.wire.get_all([SETTINGS] if is_first else [path, SETTINGS])
+            before, settings = docs.get(path), docs.get(SETTINGS)
+            check_terms(settings_in(settings), terms)
+        is_first = False
         owned = await owned_runs(db, scheduler) if before is not None else []
         fields = {
             "identity": clean(identity), "kind": kind, "started": micros(now), "renewed": db.stamp, "notes": "[]",
         }  # fmt: skip
         # That the settings stay as they were is a precondition: nobody registers under terms that are being replaced.
         same = Put(SETTINGS, None, False) if settings is None else Put(SETTINGS, {}, settings.time, [])
-        own = Put(scheduler_path(scheduler), fields, False if before is None else before.time)
-        return Plan([own, *map(_disowned, owned), same], None)
+        own = Put(path, fields, False if before is None else before.time)
+
+        def remember(times: list[int]) -> None:
+            db.settings, db.leases[scheduler] = settings, times[0]
+
+        return Plan([own, *map(_disowned, owned), same], None, remember)
 
     await db.change(plan)
+    db.newcomers.add(scheduler)  # it owns nothing
+
+
+def _has_terms(settings: Doc | None, terms: str | None) -> bool:
+    recorded = settings_in(settings)
+    return recorded is not None and terms in (None, recorded.terms)
 
 
 def _disowned(state: RunState) -> Put:
@@ -75,12 +92,13 @@ async def renew(db: Database, scheduler: SchedulerId) -> bool:
     put = Put(scheduler_path(scheduler), {"renewed": db.stamp}, True, [("renewed",)])
     for number in range(_TRIES):
         try:
-            await db.wire.commit([put])
+            (db.leases[scheduler],) = await db.wire.commit([put])
         except ConflictError:
+            db.leases.pop(scheduler, None)
             if await db.wire.get(put.path) is None:
                 return False
         except UnansweredError:
-            pass
+            db.leases.pop(scheduler, None)
         else:
             return True
         await db.wire.pause(number)
@@ -135,20 +153,27 @@ def _released(state: RunState) -> Put:
 async def departure(db: Database, scheduler: str, *, exits: bool) -> Plan[bool]:
     """Forgets a scheduler, its account if it is empty, and a control that is for it alone. True: it has more runs than one
     commit releases, and is forgotten with the last of them."""
-    paths = [scheduler_path(scheduler), path_of(scheduler), *([f"controls/{doc_id(scheduler)}"] if exits else [])]
-    docs = await db.wire.get_all(paths)
-    if scheduler_path(scheduler) not in docs:
-        return Plan((), False)
+    id = SchedulerId(scheduler)
+    lease, account = db.leases.pop(id, None), db.accounts.pop(id, None)
+    db.newcomers.discard(id)
+    if lease is None:
+        doc = await db.wire.get(scheduler_path(scheduler))
+        if doc is None:
+            return Plan((), False)
+        lease = doc.time
     owned = await owned_runs(db, scheduler, _RELEASED_AT_ONCE)
+    # The account that active attempts are counted in is not empty: that their run is as it was is a precondition.
+    is_in_use = any(state.account == scheduler and +state.held for state in owned)
     puts = [_released(state) for state in owned]
     if len(owned) == _RELEASED_AT_ONCE:
         return Plan(puts, True)
-    account = docs.get(path_of(scheduler))
-    if account is not None and not +Account(scheduler, account).held:
-        puts.append(Put(account.path, None, account.time))
-    db.accounts.pop(SchedulerId(scheduler), None)
-    gone = [doc for path, doc in docs.items() if not path.startswith("accounts/")]
-    return Plan([*puts, *(Put(doc.path, None, doc.time) for doc in gone)], False)
+    if not is_in_use:
+        if account is None or +account.held:  # what is remembered may be out of date
+            account = Account(scheduler, await db.wire.get(path_of(scheduler)))
+        puts += [account.delete()] if account.time is not None and not +account.held else []
+    control = await db.wire.get(f"controls/{doc_id(scheduler)}") if exits else None
+    puts += [] if control is None else [Put(control.path, None, control.time)]
+    return Plan([*puts, Put(scheduler_path(scheduler), None, lease)], False)
 
 
 async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
@@ -197,16 +222,19 @@ async def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None
         by_run.setdefault(heartbeat.attempt.run, []).append(heartbeat)
     if not by_run:
         return
-    seconds = db.seconds(await db.wire.server_time())
+    reads: list[float] = []
     for run, noted in by_run.items():
-        await db.change(partial(_noted, db, run, noted, seconds))
+        await db.change(partial(_noted, db, run, noted, reads))
 
 
-async def _noted(db: Database, run: RunId, heartbeats: Sequence[Heartbeat], now: float) -> Plan[None]:
+async def _noted(db: Database, run: RunId, heartbeats: Sequence[Heartbeat], reads: list[float]) -> Plan[None]:
+    """`reads` gets the time of each read. Ages are those at the first of them, which is the nearest to the call."""
     docs = await db.wire.get_all([f"runs/{run}", beats_path(run)], ("act", "row", "epoch", "n", "log", "beats"))
     doc = docs.get(f"runs/{run}")
     if doc is None:
         return Plan((), None)
+    reads.append(db.seconds(doc.read))
+    now = reads[0]
     before, act = beats_of(docs.get(beats_path(run))), run_state(doc).act
     known = dict(before)
     for heartbeat in heartbeats:

@@ -235,12 +235,12 @@ async def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
 
 
 async def look_ahead(db: Database, locations: Collection[str]) -> LookAhead:
-    """All queries at once: five reads for an installation that has nothing to do."""
-    queued, owned, planned, alert, location = await db.wire.together(
+    """Four reads for an installation that has nothing to do. Whether a run has an owner matters only if none waits for one."""
+    queued, planned, alert, location = await db.wire.together(
         db.wire.query(Query("runs", (("queue", ">", ""),), (), 1, ())),
-        db.wire.query(Query("runs", (("owner", ">", ""),), (), 1, ())),
         db.wire.query(Query("workflows", (("due", ">=", 0),))),
         next_alert_at(db),
         next_location_at(db, locations),
     )
-    return LookAhead(bool(queued or owned), schedule_entries(planned), alert, location)
+    runs = queued or await db.wire.query(Query("runs", (("owner", ">", ""),), (), 1, ()))
+    return LookAhead(bool(runs), schedule_entries(planned), alert, location)
