@@ -17,7 +17,8 @@ CONTAINER = {
 
 def spec(*, kind: str = "container", to_file: str | None = None, from_file: str | None = None, **wanted: Any) -> Any:
     files = {"to_file": to_file, "from_file": from_file}
-    known = {"attempt": "r/t/0/1", "kind": kind, "stop_grace_seconds": 10, **files}
+    bindings: dict[str, Any] = {"inputs": None, "upstream": {}, "env": {}}
+    known = {"attempt": "r/t/0/1", "kind": kind, "stop_grace_seconds": 10, **files, **bindings}
     return {**known, "container": {**CONTAINER, **wanted}}
 
 
