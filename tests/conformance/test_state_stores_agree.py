@@ -16,7 +16,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import Attempt, AttemptStatus, TaskStatus
 from ork.model.workflow import Trigger
-from ork.state.records import RunFilter
+from ork.state.records import Claim, RunFilter
 from ork.state.store import StateStore
 from tests.conformance.conftest import STORES, Stores
 from tests.conformance.state_samples import (
@@ -174,6 +174,11 @@ async def everything(store: StateStore) -> dict[str, Any]:
     }
 
 
+def comparable(answer: Any) -> Any:
+    """The answer without what stores need not know: whether any run is left that waits for an owner."""
+    return replaced(answer, nothing_waits=False) if isinstance(answer, Claim) else answer
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 async def test_any_history_gives_the_same_answers_from_every_store(seed: int, tmp_path: Path) -> None:
@@ -187,7 +192,7 @@ async def test_any_history_gives_the_same_answers_from_every_store(seed: int, tm
             await handle.save_version(flow, origin=None, now=NOW)
     for number in range(STEPS):
         name, step = history.next_step()
-        answers = {kind: await step(handle) for kind, handle in handles.items()}
+        answers = {kind: comparable(await step(handle)) for kind, handle in handles.items()}
         if name == "sleep":
             for world in worlds.values():
                 world.clock.advance(35)

@@ -62,6 +62,7 @@ async def prepare(store: StateStore) -> Given:
     gone = await store.prune(later(60), 1)
     (alert,) = await store.take_alerts(1, NOW)
     await store.add_token(_token("old"))
+    await store.add_token(replaced(_token("gone"), expires_at=NOW))
     await store.set_locations(LOCATIONS, NOW)
     held = await store.take_location(LOCATIONS, NOW, 60)
     assert held is not None
@@ -120,7 +121,7 @@ WRITES: dict[str, Verb] = {
     "revoke_token": lambda store, _: store.revoke_token("old", NOW),
     "rotate_token": lambda store, _: store.rotate_token("old", _token("new"), later(60), NOW),
     "mark_token_used": lambda store, _: store.mark_token_used("old", later(600)),
-    "forget_tokens": lambda store, _: store.forget_tokens("old", later(600)),
+    "forget_tokens": lambda store, _: store.forget_tokens("gone", later(600)),
     "swap_note": lambda store, _: store.swap_note("note", None, "text"),
     "use_once": lambda store, _: store.use_once("key", later(60), NOW),
     "note_fallbacks": lambda store, _: store.note_fallbacks(ANN, ["fork server: crashed"]),
@@ -147,6 +148,7 @@ READS: dict[str, Verb] = {
     "get_run": lambda store, given: store.get_run(given.ready),
     "get_version": lambda store, given: store.get_version(given.due.version),
     "get_workflow": lambda store, _: store.get_workflow("flow"),
+    "read_note": lambda store, _: store.read_note("note"),
     "get_key": lambda store, given: store.get_key(given.ready),
     "get_starter": lambda store, given: store.get_starter(given.ready),
     "list_quarantined": lambda store, _: store.list_quarantined(),

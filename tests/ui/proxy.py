@@ -6,6 +6,7 @@ import http.client
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -34,7 +35,8 @@ class Proxy:
         """Ends the connections of paths that contain the text."""
         for connection, path in list(self.open.items()):
             if part in path:
-                connection.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # the browser was faster
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def rule_for(self, path: str) -> Rule:
         return next((rule for part, rule in self.rules.items() if part in path), passed)

@@ -138,6 +138,11 @@ export interface CalendarWorkflow {
 
 export type Catchup = "none" | "last" | "all";
 
+export interface CheckBody {
+  definition: string;
+  source?: string | null;
+}
+
 export interface CheckedWorkflow {
   name: string;
   version: string;
@@ -1397,7 +1402,7 @@ export interface Writes {
   "POST /tokens/{id}/rotate": { given: { id: string }; body: RotateBody; answer: NewToken; role: "admin" };
   "POST /ui-tickets": { given: Record<never, never>; answer: UiTicket; role: "viewer" };
   "POST /wake": { given: Record<never, never>; answer: Woken; role: "operator" };
-  "POST /workflow-checks": { given: { source?: string | null }; body: WorkflowFile; answer: CheckedWorkflow; role: "operator" };
+  "POST /workflow-checks": { given: Record<never, never>; body: CheckBody; answer: CheckedWorkflow; role: "operator" };
   "POST /workflows": { given: { root?: string | null; source?: string | null }; body: WorkflowFile; answer: DeployedWorkflows; role: "admin" };
   "POST /workflows/{name}/backfills": { given: { name: string }; body: BackfillBody; answer: Backfill; role: "operator" };
   "POST /workflows/{name}/runs": { given: { name: string }; body: TriggerBody; answer: Run; role: "operator" };

@@ -42,6 +42,11 @@ class TriggerBody(Body):
     )
 
 
+class CheckBody(Body):
+    definition: str = Field(description="The workflow file, as YAML.")
+    source: str | None = Field(None, max_length=4000, description="The file's name, for messages.")
+
+
 class CommandBody(Body):
     task: str | None = Field(
         None, max_length=300, description="For retry, approve, reject and declare-dead: TASK or TASK[3]."

@@ -10,7 +10,7 @@ from ork.api.context import Api, Caller
 from ork.api.in_process import InProcessApi, InProcessResponse
 from ork.api.log_ends import log_end_of
 from ork.errors import NotFoundError, RefusedError
-from ork.mcp.requests import LogEnd, encoded
+from ork.mcp.requests import LogEnd
 from ork.model.access import Role
 from ork.status.schedulers import NO_SCHEDULER, present_schedulers
 
@@ -32,8 +32,8 @@ class InProcessRequests:
     async def post(self, *path: object, body: Any, **query: Any) -> Any:
         if not self._caller.role.includes(Role.OPERATOR):
             raise RefusedError(f"this needs the role {Role.OPERATOR}; {self._caller.name!r} has {self._caller.role}")
-        data, headers = encoded(body)
-        return _json(await self._routes.request("POST", path, query, headers, data))
+        data = json.dumps(body).encode()
+        return _json(await self._routes.request("POST", path, query, {"content-type": "application/json"}, data))
 
     async def log_end(self, *path: object, most: int) -> LogEnd:
         found = await self._routes.get(path, {}, {"Range": f"bytes=-{most}"})

@@ -6,14 +6,13 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ork.api.client.connection import parsed
 from ork.api.context import Caller
 from ork.api.log_ends import log_end_of
 from ork.api.tool_requests import InProcessRequests
 from ork.app.http_api import http_api
 from ork.app.installation import Installation, RemoteInstallation, open_installation
 from ork.errors import NotFoundError, OrkError
-from ork.mcp.requests import LogEnd, encoded
+from ork.mcp.requests import LogEnd
 from ork.model.access import Role
 from ork.status.schedulers import NO_SCHEDULER
 
@@ -72,8 +71,7 @@ class ServerRequests:
         return await asyncio.to_thread(lambda: self._server.get(*path, **query))
 
     async def post(self, *path: object, body: Any, **query: Any) -> Any:
-        data, headers = encoded(body)
-        return parsed(await asyncio.to_thread(self._server.call, "POST", path, query, data, headers))
+        return await asyncio.to_thread(lambda: self._server.post(*path, body=body, **query))
 
     async def log_end(self, *path: object, most: int) -> LogEnd:
         found = await asyncio.to_thread(self._server.call, "GET", path, {}, None, {"Range": f"bytes=-{most}"})

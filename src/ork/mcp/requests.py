@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple, Protocol
 
 from ork.model.access import Role
@@ -24,16 +23,9 @@ class ApiRequests(Protocol):
     async def get(self, *path: object, **query: Any) -> Any: ...
 
     async def post(self, *path: object, body: Any, **query: Any) -> Any:
-        """Sends the body as JSON, or as it is if it is text."""
+        """Sends the body as JSON."""
 
     async def log_end(self, *path: object, most: int) -> LogEnd: ...
 
     async def changed(self) -> str | None:
         """Called after a change. Has the work done where no scheduler runs; returns a note for the user, or None."""
-
-
-def encoded(body: Any) -> tuple[bytes, dict[str, str]]:
-    """A request's body and its headers: JSON, or a workflow file if it is text."""
-    if isinstance(body, str):
-        return body.encode(), {"content-type": "application/yaml"}
-    return json.dumps(body).encode(), {"content-type": "application/json"}

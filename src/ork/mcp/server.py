@@ -216,7 +216,7 @@ class ChangeTools:
         source: Annotated[str, Field(description="Its path in the project, for messages.")] = "workflow.yaml",
     ) -> Any:
         """Checks a workflow file and returns all errors with their places. Nothing is deployed."""
-        return await self._api.post("workflow-checks", body=definition, source=source)
+        return await self._api.post("workflow-checks", body={"definition": definition, "source": source})
 
     async def trigger(
         self,

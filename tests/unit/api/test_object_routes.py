@@ -251,7 +251,7 @@ async def test_a_body_without_an_announced_length_is_not_read_beyond_what_the_ca
 
 
 async def test_few_large_bodies_are_read_at_once(bench: Bench) -> None:
-    kept = object_routes._Kept(bench.objects)
+    kept = object_routes._RouteState(bench.objects)
     with kept.bodies.held("a"), kept.bodies.held("a"), kept.bodies.held("a"), kept.bodies.held("a"):
         with kept.bodies.held("a") as is_free:
             assert not is_free

@@ -276,7 +276,7 @@ def test_every_option_of_a_definition_is_known_to_type_checkers() -> None:
     from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
     from ork.definition.workflow_file import WORKFLOW_TABLE
 
-    what_to_run = {"file", "module", "function", "command", "workflow", "approval", "job", "args"}
+    what_to_run = {"file", "module", "function", "command", "workflow", "approval", "job", "args", "notebook"}
     assert set(get_type_hints(options.TaskOptions)) == set(TASK_TABLE.by_name) - what_to_run
     assert set(get_type_hints(options.DefaultOptions)) == set(DEFAULTS_TABLE.by_name)
     by_other_means = {"name", "schedule", "tasks", "import"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ork.ui.run_documents import MOST_DETAILS, MOST_EXPLAINED, MOST_LOGS, MOST_ROWS, log_documents, run_answers
+from ork.ui.run_documents import MOST_DETAILS, MOST_EXPLAINED, MOST_LOGS, MOST_ROWS, Logs, log_documents, run_answers
 
 
 class Answers:
@@ -65,10 +65,10 @@ def test_logs_are_bounded_and_begin_with_a_whole_line() -> None:
 
     async def logs() -> dict[str, bytes]:
         answers = await run_answers(reads, "7f3k")
-        return {name: data async for name, data in log_documents(reads, "7f3k", answers)}
+        return {name: data async for name, data in log_documents(reads, "7f3k", answers, Logs.FAILED)}
 
     found = asyncio.run(logs())
-    assert len(found) == MOST_LOGS
+    assert len(found) == MOST_LOGS[Logs.FAILED]
     assert set(found.values()) == {"… 995 bytes before this are omitted\nlast\n".encode()}
 
 

@@ -56,6 +56,7 @@ _FOUND = {
 _BODY = {"requestBody": {"required": True, "content": _CONTENT}}
 _MAYBE_EMPTY_BODY = {"requestBody": {"required": False, "content": _CONTENT}}
 _LARGEST_NUMBER = 2**53
+_LARGEST_VALUE = 2**43  # file systems refuse larger files
 _LONGEST_PART = 255  # bytes, of a key between two slashes: no file system takes longer names
 
 Key = Annotated[str, Query(min_length=1, max_length=4000, description="The object's key.")]
@@ -68,6 +69,7 @@ AttemptName = Annotated[
 ]
 ValueName = Annotated[str, Query(pattern="^[0-9]{1,9}(-[0-9]{1,9}|-preview)?$", description="N, N-FILE or N-preview.")]
 Start = Annotated[int, Query(ge=0, le=_LARGEST_NUMBER, description="The first byte.")]
+ValueStart = Annotated[int, Query(ge=0, le=_LARGEST_VALUE, description="The first byte.")]
 Size = Annotated[int | None, Query(ge=0, le=_LARGEST_NUMBER, description="Maximum number of bytes.")]
 
 
@@ -359,7 +361,9 @@ async def get_object_value_size(request: Request, key: Key) -> Response:
     response_class=Response,
     openapi_extra=_MAYBE_EMPTY_BODY,
 )
-async def write_object_value(request: Request, attempt: AttemptName, name: ValueName, start: Start = 0) -> Response:
+async def write_object_value(
+    request: Request, attempt: AttemptName, name: ValueName, start: ValueStart = 0
+) -> Response:
     """Writes a part of a value that is not JSON. Repeating the same write changes nothing."""
     kept, caller = _kept(api_of(request)), caller_of(request)
     kept.access.check_own(caller, attempt)

@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from ork.api import models, page_models
-from ork.api.bodies import WorkflowBody, described, json_response, read_body
+from ork.api.bodies import CheckBody, WorkflowBody, described, json_response, read_body
 from ork.api.caching import entity_tag, not_modified, tagged
 from ork.api.context import Api, api_of, caller_of
 from ork.api.deploy import COMPILED, MAX_DEFINITION, read_version
@@ -93,17 +93,14 @@ async def deploy_workflow(
     "/workflow-checks",
     Role.OPERATOR,
     response_model=page_models.CheckedWorkflow,
-    openapi_extra=_DEFINITION,
+    openapi_extra=described(CheckBody, required=True),
 )
-async def check_workflow(
-    request: Request,
-    source: Annotated[str | None, Query(max_length=4000, description="The file's name, for messages.")] = None,
-) -> Response:
+async def check_workflow(request: Request) -> Response:
     """Checks a workflow file as `ork validate` does: 422 with all errors at once, or its name and tasks. Nothing is
     deployed, and user code is not run."""
-    api = api_of(request)
-    text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    version = await asyncio.to_thread(read_version, text, kind, api.root, source, api.project)
+    api, body = api_of(request), await read_body(request, CheckBody)
+    text = body.definition.encode()
+    version = await asyncio.to_thread(read_version, text, "application/yaml", api.root, body.source, api.project)
     tasks = [task.name for task in version.workflow.tasks]
     return json_response({"name": version.workflow.name, "version": version.id, "tasks": tasks})
 
