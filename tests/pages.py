@@ -132,4 +132,6 @@ def _any(text: str) -> str:
         return ".*"
     if text.isspace():
         return r"\s+"
-    return r"[a-z0-9]{4,12}" if _RUN_ID.fullmatch(text) else r"[\d.,hms ]+(?: ago)?"
+    if text.endswith("ago"):
+        return r"(?:[\d.,hms ]+ ago|just now)"
+    return r"[a-z0-9]{4,12}" if _RUN_ID.fullmatch(text) else r"[\d.,hms ]+"
