@@ -30,8 +30,8 @@ def mcp_command(read_only: bool) -> None:
     """
     from ork.api import check_packages
 
+    need_mcp_package()  # first: the extra `mcp` brings what the API needs, too
     check_packages("the tools need")
-    need_mcp_package()
     if sys.stdin.isatty():
         print("ork mcp speaks the Model Context Protocol on standard input: an assistant starts it", file=sys.stderr)
     run_long(lambda installation: _offer(installation, read_only))
