@@ -136,7 +136,7 @@ def test_doctor_says_what_is_weaker(tmp_path: Path, ork_cli: Callable[..., subpr
 
 
 def test_windows_is_told_of_wsl(tmp_path: Path, plain_environment: dict[str, str]) -> None:
-    script = "import sys; sys.platform = 'win32'; from ork.cli.main import main; main(['run', 'x.yaml'])"
+    script = "import sys; from ork.cli.main import main; sys.platform = 'win32'; main(['run', 'x.yaml'])"
     done = subprocess.run([sys.executable, "-c", script], env=plain_environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert "WSL" in done.stderr
