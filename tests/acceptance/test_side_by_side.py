@@ -18,7 +18,7 @@ import pytest
 
 from tests.acceptance.waiting import wait_until
 from tests.golden.opened import FOLDER, RELEASES
-from tests.postgres import fresh_database
+from tests.postgres import server_or_skip
 
 pytestmark = [pytest.mark.slow, pytest.mark.linux]
 
@@ -105,12 +105,23 @@ def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return folder
 
 
+@contextmanager
+def empty_database() -> Iterator[str]:
+    """A database without any schema: the earlier release makes its own."""
+    server = server_or_skip()
+    database = server.new_database()
+    try:
+        yield server.url(database)
+    finally:
+        server.drop_database(database)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def project(
     request: pytest.FixtureRequest, old: Path, tmp_path: Path, plain_environment: dict[str, str]
 ) -> Iterator[Project]:
     with ExitStack() as stack:
-        store = {"ORK_STORE": stack.enter_context(fresh_database())} if request.param == "postgres" else {}
+        store = {"ORK_STORE": stack.enter_context(empty_database())} if request.param == "postgres" else {}
         made = Project(tmp_path, old, plain_environment | store)
         assert made.ork("old", "--version") != made.ork("new", "--version")
         made.ork("old", "db", "migrate")
