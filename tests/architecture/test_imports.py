@@ -11,7 +11,7 @@ import pytest
 
 # What `ork --help` has no use for and would have to wait for.
 HEAVY = {"yaml", "sqlite3", "asyncio", "cronsim", "pydantic", "zoneinfo", "concurrent.futures", "subprocess", "httpx2"}
-ROOMS_OF_THE_WORKER = ("ork.worker", "ork.sdk", "ork.objects", "ork.model", "ork.errors")
+ROOMS_OF_THE_WORKER = ("ork.worker", "ork.sdk", "ork.objects", "ork.model", "ork.errors", "ork.system")
 
 LIST_MODULES = "import json, sys; print('\\n' + json.dumps(sorted(sys.modules)))"
 LIST_AFTER_HELP = f"""
