@@ -124,6 +124,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "completion": "Print a completion script for your shell",
         "bench": "Measure speed, compared with the limits of this machine",
         "sim": "Simulate crashes and check all guarantees",
+        "chaos": "Kill parts of a sandbox copy of your project and check all guarantees",
     },
 }
 
