@@ -147,12 +147,7 @@ def sealed_names(params: Mapping[str, Any]) -> list[str]:
 
 def redacted_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Params for display, with sensitive values redacted."""
-    return {name: redacted(value) for name, value in params.items()}
-
-
-def redacted(value: Any) -> Any:
-    """A param's value for display."""
-    return SHOWN if is_sealed(value) else value
+    return {name: SHOWN if is_sealed(value) else value for name, value in params.items()}
 
 
 def _tag(key: bytes, workflow: str, name: str, text: bytes) -> bytes:

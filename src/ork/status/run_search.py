@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ork.model.ids import ID_ALPHABET, RunId
 from ork.model.record import Record, replaced
 from ork.model.run import Run
-from ork.model.secret import redacted
+from ork.model.secret import is_sealed
 from ork.model.workflow import Trigger
 from ork.state.paging import not_ours, read_cursor, write_cursor
 from ork.state.reading import StateReader
@@ -158,7 +158,7 @@ class _Search:
         return self._search.trigger in (None, run.trigger)
 
     async def _with_param(self, runs: Sequence[Run]) -> list[Run]:
-        """Those with the param, whose value is shown: a sensitive one cannot be searched for."""
+        """Those with the param. A sensitive value cannot be searched for."""
         assert self._search.param is not None
         name, text = self._search.param
         found = await self._store.param_values([run.id for run in runs], name)
@@ -219,11 +219,12 @@ def _is_in(where: RunFilter, run: Run) -> bool:
     return where.workflow in (None, run.workflow) and not is_late and not is_early and not is_other
 
 
-def _is_shown_as(stored: Any, text: str) -> bool:
+def _is_shown_as(value: Any, text: str) -> bool:
     """Whether this is the text of the value: the value itself if it is a text, else its JSON, however it is spaced."""
     import json
 
-    value = redacted(stored)
+    if is_sealed(value):
+        return False
     if isinstance(value, str):
         return value == text
     try:
