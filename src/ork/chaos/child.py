@@ -5,8 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 
-from ork.worker.system.processes import die_with_parent
+from ork.system import system
 
 if __name__ == "__main__":
-    die_with_parent(int(sys.argv.pop(1)))
+    system.die_with_parent(int(sys.argv.pop(1)))
     runpy.run_module("ork", run_name="__main__", alter_sys=True)

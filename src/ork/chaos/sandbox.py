@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ork.chaos.ledger import Ledger
 from ork.executors.local_worker import ATTEMPT_VARIABLE
-from ork.executors.processes import ProcessEntry, attempt_of, family, kill_family, send_signal, tagged_processes
+from ork.executors.processes import Leader, ProcessEntry, attempt_of, family, kill_family, send_signal, tagged_processes
 from ork.settings import Settings, load_settings
 
 MARK = "TMPDIR"
@@ -122,7 +122,7 @@ class Sandbox:
                 return None
             for each in (*halted, process):
                 _wait_until_stopped(each.pid)
-            concerned = [*halted, *family(self.members(), "", process.pid)]
+            concerned = [*halted, *family(self.members(), "", Leader(process.pid, process.start_time))]
             tags = {attempt_of(each.pid, ATTEMPT_VARIABLE) for each in concerned}
             send_signal(process.pid, process.start_time, signal.SIGKILL)
         finally:

@@ -122,11 +122,15 @@ def _put_files(documents: StandIn, spec: dict[str, Any], secrets: dict[str, str]
         _touch(f"{folder}/{os.path.basename(spec['to_file'])}")  # it is mounted over this
 
 
+def _piece(documents: StandIn, reference: str, place: int, most: int) -> Any:
+    return _patiently(lambda: documents.read_value(reference, place, most), GATE_SECONDS)
+
+
 def _copy(documents: StandIn, reference: str, size: int, file: Any) -> None:
     place = 0
     while place < size:
         most = min(_CHUNK, size - place)
-        data = _patiently(lambda place=place, most=most: documents.read_value(reference, place, most), GATE_SECONDS)
+        data = _piece(documents, reference, place, most)
         if not data:
             raise DocumentError(f"the value {reference} is no longer in the object store")
         file.write(data)
