@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from ork.chaos.ledger import RECORDED, Entry, Ledger, copy_recorder
-from ork.chaos.sandbox import FAST, environment
+from ork.chaos.sandbox import environment
+
+FAST = {
+    "ORK_LEASE_SECONDS": "6",
+    "ORK_RENEW_SECONDS": "2",
+    "ORK_HEARTBEAT_SECONDS": "1",
+    "ORK_STALE_SECONDS": "6",
+    "ORK_STOP_GRACE_SECONDS": "1",
+}
 
 
 @dataclass

@@ -16,7 +16,7 @@ from ork.app.installation import Installation, open_installation
 from ork.app.stores import upgrade_store
 from ork.chaos.containers import Containers
 from ork.chaos.databases import Database, database_of
-from ork.chaos.report import Report, evidence
+from ork.chaos.report import Report, attempt_lines, evidence
 from ork.chaos.sandbox import Sandbox
 from ork.chaos.setting import Setting, prepare
 from ork.chaos.verdict import Breach, Harm, History, Kill, breaches
@@ -26,6 +26,8 @@ from ork.model.run import NewRun, Run
 from ork.model.task import Attempt
 from ork.model.workflow import Version
 from ork.state.records import RunFilter
+from ork.state.sealing import stored_params
+from ork.status.formatting import count
 from ork.status.ids import new_run_id
 from ork.status.schedules import deploy
 
@@ -48,6 +50,7 @@ class Conductor:
         self._dice = Random(setting.seed)
         self._acknowledged: dict[str, str] = {}
         self._kills: list[Kill] = []
+        self._crashes = 0
         self._unrecorded: frozenset[tuple[str, str]] = frozenset()
 
     async def conduct(self) -> Report:
@@ -74,7 +77,13 @@ class Conductor:
             if containers is not None:
                 await containers.remove()
             await database.close()
-        return self._report(found, history, prepared.notes, monotonic() - began)
+        notes = list(prepared.notes)
+        if self._crashes:
+            notes.append(
+                f"{count(self._crashes, 'scheduler')} ended without being killed, and was replaced; see schedulers.log"
+            )
+            sandbox.keep = True
+        return self._report(found, history, notes, monotonic() - began)
 
     async def _tried(
         self, installation: Installation, versions: Sequence[Version], database: Database, containers: Containers | None
@@ -111,8 +120,9 @@ class Conductor:
         return self._kill_until is not None and monotonic() >= self._kill_until
 
     def _replace_schedulers(self) -> None:
-        """A scheduler that has ended by itself is no breach: a service manager would start it again."""
+        """A scheduler that has ended by itself is replaced, as a service manager would do, and reported."""
         for scheduler in [each for each in self._sandbox.schedulers if each.poll() is not None]:
+            self._crashes += 1
             self._sandbox.schedulers.remove(scheduler)
             self._sandbox.start_scheduler()
 
@@ -120,7 +130,8 @@ class Conductor:
         """One run, whose request is repeated with the same key until it is acknowledged."""
         key = f"chaos-{len(self._acknowledged)}"
         workflow = version.workflow.name
-        params = dict(self._setting.params.get(workflow, {}))
+        given = self._setting.params.get(workflow, {})
+        params = await _patiently(partial(stored_params, installation.store, version.workflow, given))
 
         async def create() -> Run:
             new = NewRun(new_run_id(), workflow, version.id, params, key=key)
@@ -179,6 +190,7 @@ class Conductor:
         if found:
             sandbox.keep = True
             (sandbox.folder / "breaches.txt").write_text(evidence(self._kills, found))
+            (sandbox.folder / "attempts.txt").write_text(attempt_lines(history.attempts))
         return Report(
             self._setting.seed,
             self._setting.database.partition("://")[0],

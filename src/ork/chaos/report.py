@@ -8,6 +8,7 @@ from typing import Any
 
 from ork.chaos.verdict import Breach, Harm, Kill
 from ork.model.record import Record
+from ork.model.task import Attempt
 
 MOST_SHOWN = 10
 _PROMISED = (Harm.LOST, Harm.DOUBLED, Harm.OVERLAPPING)
@@ -84,7 +85,7 @@ def report_lines(report: Report) -> list[str]:
     if report.folder is not None:
         lines += [
             "",
-            f"The sandbox is kept in {report.folder}: evidence in breaches.txt, ledger/ledger, schedulers.log",
+            f"The sandbox is kept in {report.folder}: evidence in breaches.txt, attempts.txt, ledger/ledger, schedulers.log",
         ]
     return lines
 
@@ -96,6 +97,15 @@ def evidence(kills: Sequence[Kill], found: Sequence[Breach]) -> str:
         f"kill\t{kill.at.isoformat()}\t{kill.kind}\t{kill.what}\t{' '.join(sorted(kill.attempts))}" for kill in kills
     ]
     return "\n".join(lines) + "\n"
+
+
+def attempt_lines(attempts: Sequence[Attempt]) -> str:
+    """The text of attempts.txt: what Ork recorded of each attempt."""
+    return "".join(
+        f"{each.key}\t{each.status}\t{each.dispatched_at.isoformat()}\t{each.finished_at and each.finished_at.isoformat()}\t"
+        f"{each.exit_code}\t{each.failure.message if each.failure is not None else ''}\n"
+        for each in attempts
+    )
 
 
 def _listed(numbers: dict[str, int] | Counter[str]) -> str:
