@@ -61,7 +61,7 @@ def _code_lines(code: dict[str, Any] | None) -> list[Line]:
 
     commits = [code[side] and commit_name(code[side]["commit"], code[side]["dirty"]) for side in ("a", "b")]
     is_known = code["a"] is not None and code["b"] is not None
-    lines = [difference_text(code) if is_known else "not recorded in both runs"]
+    lines = [visible(difference_text(code)) if is_known else "not recorded in both runs"]
     lines += [f"{commits[0] or '–'} → {commits[1] or '–'}"] if any(commits) else []
     return [line(Span(f"  {'code':<14}", "dim"), each) for each in lines]
 

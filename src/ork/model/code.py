@@ -35,10 +35,9 @@ class CodeDifference(Record):
 
 
 def code_from_hashes(digest: str, hashes: dict[str, str]) -> Code:
-    """The code with this overall hash and the hash of each file."""
-    files = {name: hashes[name][:_NAME_HASH] for name in sorted(hashes)}
-    is_small = sum(map(len, files)) + (_NAME_HASH + 6) * len(files) <= NAMES_LIMIT
-    return Code(digest, len(hashes), files=files if is_small else None)
+    """The code with this overall hash and the hash of each file. Bytes of names that are not UTF-8 are shown as `?`."""
+    files = {name.encode("utf-8", "replace").decode(): hashes[name][:_NAME_HASH] for name in sorted(hashes)}
+    return Code(digest, len(hashes), files=files if len(json.dumps(files)) <= NAMES_LIMIT else None)
 
 
 def code_json(code: Code | None) -> dict[str, Any] | None:
@@ -78,9 +77,9 @@ def code_of_json(row: Any) -> Code | None:
 def _are_names(files: Any) -> bool:
     if files is None:
         return True
-    if not isinstance(files, dict) or sum(map(len, files)) > NAMES_LIMIT:
+    if not isinstance(files, dict) or not all(isinstance(value, str) for value in files.values()):
         return False
-    return all(isinstance(value, str) and len(value) <= _NAME_HASH for value in files.values())
+    return len(json.dumps(files)) <= NAMES_LIMIT
 
 
 def code_difference(old: Code | None, new: Code | None) -> CodeDifference | None:

@@ -123,6 +123,14 @@ def test_what_is_no_regular_file_blocks_nobody(project: Path) -> None:
     assert read_code(str(project / "nowhere"), PLAIN) is None
 
 
+def test_a_name_that_is_not_utf8_is_shown_and_stored_as_text(project: Path) -> None:
+    with open(os.fsencode(project) + b"/caf\xe9.py", "w") as file:
+        file.write("x")
+    code = known(project)
+    assert list(code.files or ()) == ["caf?.py", "lib/util.py", "tasks.py"]
+    assert code_of_text(code_text(code)) == code
+
+
 def test_many_names_are_left_out_and_the_hash_stays(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = known(project)
     monkeypatch.setattr("ork.model.code.NAMES_LIMIT", 10)

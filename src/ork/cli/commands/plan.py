@@ -93,6 +93,7 @@ def _times(schedule: Schedule | None) -> dict[str, Any]:
 
 
 def _print(plan: dict[str, Any]) -> None:
+    from ork.cli.paint import visible
     from ork.status.code_report import commit_name, difference_text
 
     at = commit_name(plan["commit"], plan["dirty"])
@@ -105,7 +106,7 @@ def _print(plan: dict[str, Any]) -> None:
     for key in plan["keys"]:
         print(f"  ~ {key}")
     if plan["code"] is not None:
-        print(f"  ~ code: {difference_text(plan['code'])}")
+        print(f"  ~ code: {visible(difference_text(plan['code']))}")
     if plan["moved"]:
         print("  ~ its folder")
     schedule = plan["schedule"]
