@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ork.app.stores import empty_store, has_store, make_home, open_store, uses_network
-from ork.errors import AlarmError, OrkError, UsageError
+from ork.errors import AlarmError, NotFoundError, OrkError, UsageError
 from ork.model.access import AuditEntry
-from ork.model.ids import RunId, SchedulerId
+from ork.model.ids import RunId, SchedulerId, VersionId
 from ork.model.record import replaced
 from ork.objects.opening import open_objects
 from ork.settings import LOCATIONS_FILE, Settings
@@ -484,8 +484,12 @@ class RemoteInstallation(Installation):
 
     async def code_report(self, run: RunId) -> CodeReport:
         from ork.api.client.store import fetch_code_report
+        from ork.status.code_report import CodeReport
 
-        return fetch_code_report(self.server, run)
+        try:
+            return fetch_code_report(self.server, run)
+        except NotFoundError:  # a server of an older release
+            return CodeReport(run, VersionId(""), None, None, note="this server does not record code")
 
     async def same_code_version(self, run: Run) -> Version:
         from ork.api.client.store import fetch_same_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UnreadableError
 from ork.model.code import Code
 from ork.model.ids import RunId, VersionId
 from ork.model.infra import IMAGE_ROOT
@@ -34,9 +34,14 @@ class CodeReport(Record):
 async def code_report(store: StateReader, run: RunId) -> CodeReport:
     """Compares the recorded code with the files of this machine."""
     row = await store.get_run(run)
-    version = None if row is None else await store.get_version(row.version)
-    if row is None or version is None:
+    if row is None:
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
+    try:
+        version = await store.get_version(row.version)
+    except UnreadableError as error:
+        return CodeReport(run, row.version, None, None, note=error.message)
+    if version is None:
+        return CodeReport(run, row.version, None, None, note="the version is gone")
     return await in_thread(_report, run, version)
 
 
