@@ -80,7 +80,7 @@ SAME_IDEA = {
     "the response of the API that shows the other one": (
         ("api/models.py", "api/page_models.py", "api/sessions.py", "api/worker_models.py", "core/", "model/", "scheduler/", "sdk/", "state/", "status/"),
         (
-            "Attempt", "AuditEntry", "Control", "Failure", "GroupPlace", "LimitUse", "Location", "NewSession", "OperationCost",
+            "Attempt", "AuditEntry", "Code", "CodeDifference", "CodeReport", "Control", "Failure", "GroupPlace", "LimitUse", "Location", "NewSession", "OperationCost",
             "PendingApproval", "Run", "RunCost", "RunPage", "Schedule", "Scheduler", "Task", "TaskCost", "TaskSince", "TickReport",
             "Token", "UnsentAlert", "Version", "VersionEntry", "WorkerConfig", "Workflow",
         ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ork.errors import NotFoundError, RefusedError
+from ork.model.code import Code
 from ork.model.ids import RunId, VersionId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
@@ -42,6 +43,8 @@ from tests.conformance.state_samples import (
     version,
 )
 
+CODE = Code("0a" * 32, 2, "1b" * 20, True, {"tasks.py": "2c" * 6, "größe/ ü.sql": "3d" * 6})
+
 # ── definitions ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -50,7 +53,7 @@ async def test_a_saved_version_comes_back_as_it_was(store: StateStore) -> None:
     tasks = (TaskSpec("a", "process", argv), TaskSpec("b", "process", argv, ("a",), retries=2, pool="api"))
     schedule = Schedule("0 2 * * *", "Europe/Prague", Catchup.LAST)
     workflow = CompiledWorkflow("flow", tasks, "words", (Param("day", ParamType.DATE),), schedule, 3, True, ("ops",))
-    saved = Version(VersionId("v"), workflow, "/project", "flow.yaml")
+    saved = Version(VersionId("v"), workflow, "/project", "flow.yaml", CODE)
     await store.save_version(saved, origin="cli", now=NOW)
     assert await store.get_version(saved.id) == saved
     entry = await store.get_workflow("flow")
@@ -74,6 +77,36 @@ async def test_saving_an_identical_version_again_changes_nothing_but_which_is_cu
     assert entry.version == first.id
     await store.save_version(first, origin="elsewhere", now=later(3))
     assert await store.get_workflow("flow") == entry
+
+
+async def test_the_code_of_a_version_is_read_by_another_handle(stores) -> None:
+    here, there = stores.open(), stores.open()
+    with_code, without = replaced(version(id="1"), code=CODE), version(id="2")
+    await here.save_version(with_code, origin=None, now=NOW)
+    await here.save_version(without, origin=None, now=later(1))
+    assert await there.get_version(with_code.id) == with_code
+    assert await there.get_version(without.id) == without
+
+
+async def test_an_added_version_can_be_run_and_is_not_current(stores) -> None:
+    here, there = stores.open(), stores.open()
+    current = version(id="1", schedule=Schedule("0 2 * * *"))
+    await here.save_version(current, origin="cli", now=NOW, next_fire=later(60))
+    before = (await here.list_workflows(), await here.list_schedules())
+    added = replaced(version(id="2", tasks=("other",)), code=CODE)
+    assert await here.add_version(added, later(1))
+    assert not await here.add_version(added, later(2))
+    assert (await here.list_workflows(), await here.list_schedules()) == before
+    assert await there.get_version(added.id) == added
+    assert [entry.id for entry in await there.list_versions("flow")] == [added.id, current.id]
+    (run,) = await there.create_runs([new_run(added)], later(3))
+    assert (await here.get_run(run.id)).version == added.id
+
+
+async def test_an_added_version_may_be_of_a_workflow_that_was_deleted(store: StateStore) -> None:
+    assert await store.add_version(version(), NOW)
+    assert await store.get_workflow("flow") is None
+    assert await store.get_version(version().id) == version()
 
 
 async def test_saving_a_version_enables_its_workflow(store: StateStore) -> None:

@@ -97,6 +97,7 @@ Verb = Callable[[StateStore, Given], Awaitable[Any]]
 
 WRITES: dict[str, Verb] = {
     "save_version": lambda store, _: store.save_version(version("new"), origin=None, now=NOW),
+    "add_version": lambda store, _: store.add_version(version("new"), NOW),
     "set_enabled": lambda store, _: store.set_enabled("idle", False),
     "delete_workflow": lambda store, _: store.delete_workflow("idle"),
     "set_limits": lambda store, _: store.set_limits({"*": 7, "pool:other": 3}),

@@ -157,6 +157,42 @@ export interface ClockNote {
   text: string;
 }
 
+/** The project's files when the version was made: a hash of all, and of each by name, unless the names are too long. */
+export interface Code {
+  hash: string;
+  count: number;
+  commit: string | null;
+  dirty: boolean | null;
+  files: Record<string, string> | null;
+}
+
+/** The codes `a` and `b`, null if not recorded, and the files that differ, null if unknown. */
+export interface CodeDifference {
+  a: CodeName | null;
+  b: CodeName | null;
+  added: (string)[] | null;
+  removed: (string)[] | null;
+  changed: (string)[] | null;
+}
+
+/** A version's code without the names of its files. */
+export interface CodeName {
+  hash: string;
+  count: number;
+  commit: string | null;
+  dirty: boolean | null;
+}
+
+/** The code of a run's version. `is_changed`: whether the project's files have changed since; null if that cannot be known, and `note` says why. */
+export interface CodeReport {
+  run: string;
+  version: string;
+  code: Code | null;
+  is_changed: boolean | null;
+  difference: CodeDifference | null;
+  note: string | null;
+}
+
 export interface CommandBody {
   task?: string | null;
   comment?: string | null;
@@ -644,6 +680,11 @@ export interface Pool {
   rate: string | null;
 }
 
+/** A version for a new run of its workflow. */
+export interface PreparedVersion {
+  version: string;
+}
+
 /** The last successful run of the workflow before this one. */
 export interface PreviousSuccess {
   run: Run | null;
@@ -785,6 +826,7 @@ export interface RunDifference {
   params: Record<string, Pair>;
   seconds: Durations;
   definition: DefinitionDifference | null;
+  code: CodeDifference | null;
   tasks: (TaskDifference)[];
   partial: boolean;
 }
@@ -1169,6 +1211,7 @@ export interface Version {
   root: string;
   source: string | null;
   definition: Record<string, unknown>;
+  code: Code | null;
 }
 
 export interface VersionDifference {
@@ -1180,6 +1223,7 @@ export interface VersionDifference {
   b: string;
   before: Record<string, unknown>;
   after: Record<string, unknown>;
+  code: CodeDifference | null;
 }
 
 export interface VersionEntry {
@@ -1336,6 +1380,7 @@ export interface Reads {
   "/runs": { given: { workflow?: string | null; status?: (RunStatus)[] | null; created_after?: string | null; created_before?: string | null; trigger?: Trigger | null; q?: string | null; param?: string | null; sort?: Sort | null; scheduled_for?: (string)[] | null; counts?: boolean; limit?: number; cursor?: string | null }; answer: RunPage; role: "viewer" };
   "/runs/{run}": { given: { run: string }; answer: RunWithTasks; role: "viewer" };
   "/runs/{run}/attempts": { given: { run: string; task?: string | null; index?: number | null; limit?: number; cursor?: string | null }; answer: AttemptPage; role: "viewer" };
+  "/runs/{run}/code": { given: { run: string }; answer: CodeReport; role: "viewer" };
   "/runs/{run}/columns": { given: { run: string; since?: string | null }; answer: RunColumns; role: "viewer" };
   "/runs/{run}/commands": { given: { run: string }; answer: PendingCommands; role: "viewer" };
   "/runs/{run}/cost": { given: { run: string }; answer: RunCost; role: "viewer" };
@@ -1395,6 +1440,7 @@ export interface Writes {
   "POST /runs/{run}/reject": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
   "POST /runs/{run}/resume": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
   "POST /runs/{run}/retry": { given: { run: string }; body: CommandBody; answer: AcceptedCommand; role: "operator" };
+  "POST /runs/{run}/same-code": { given: { run: string }; answer: PreparedVersion; role: "operator" };
   "POST /runs/{run}/tasks/{name}/{index}/attempts/{number}/log/link": { given: { run: string; name: string; index: number; number: number }; answer: LogLink; role: "viewer" };
   "POST /session": { given: Record<never, never>; body: SignInBody; answer: NewSession; role: null };
   "POST /tick": { given: Record<never, never>; answer: TickReport; role: "operator" };

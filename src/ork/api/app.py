@@ -24,6 +24,7 @@ from ork.api.origins import Origins
 from ork.api.proxies import TrustedProxies
 from ork.api.routes import (
     access,
+    code,
     comparisons,
     hooks,
     live,
@@ -48,7 +49,7 @@ from ork.errors import OrkError
 from ork.model.access import Role
 
 ROUTE_MODULES = (
-    workflows, overviews, schedules, runs, comparisons, tasks, logs, live, locations, workers, services, access, session,
+    workflows, overviews, schedules, runs, code, comparisons, tasks, logs, live, locations, workers, services, access, session,
     hooks, objects, mcp, sign_on, ui,
 )  # fmt: skip
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ork.api.sign_ins import SignIns
     from ork.compile.pricing import Pricing
     from ork.definition.project import Project
+    from ork.model.run import Run
+    from ork.model.workflow import Version
 
 
 class TickResult(Protocol):
@@ -51,6 +53,10 @@ def _no_secret(_name: str) -> str | None:
 
 def _no_pricing() -> Pricing:
     raise UsageError("this server knows no prices")
+
+
+async def _no_same_code(_run: Run) -> Version:
+    raise UsageError("this server has no folder for checkouts")
 
 
 def _utc_now() -> datetime:
@@ -87,6 +93,7 @@ class Api(Record):
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
     pricing: Callable[[], Pricing] = _no_pricing
+    same_code: Callable[[Run], Awaitable[Version]] = _no_same_code
     sign_on: SignOn | None = None  # None: people sign in with tokens only
     timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)

@@ -9,8 +9,10 @@ from ork.compile.content import make_version
 from ork.compile.load import load_workflow
 from ork.compile.received import received_workflow
 from ork.errors import DocumentError, UsageError
-from ork.model.workflow import CompiledWorkflow, Version
+from ork.model.code import code_of_json
+from ork.model.workflow import Version
 from ork.objects.json_text import strict_json
+from ork.source_code.read import read_code
 
 if TYPE_CHECKING:
     from ork.definition.project import Project
@@ -25,7 +27,7 @@ NAMELESS = "workflow.yaml"
 def read_version(text: bytes, kind: str, root: str, source: str | None, project: Project | None) -> Version:
     """A workflow file as YAML or JSON, or a workflow that a client compiled."""
     if kind == COMPILED:
-        return make_version(_compiled(text), root, source)
+        return _compiled_version(text, root, source)
     if kind not in WRITTEN:
         raise UsageError(f"{kind[:100]!r} is not a workflow", hint="send application/yaml or application/json")
     # If the files are on another machine, references to them are not checked until the run.
@@ -38,7 +40,8 @@ def read_version(text: bytes, kind: str, root: str, source: str | None, project:
         root=root,
         project=project,
     )
-    return make_version(loaded.require(), root, source)
+    workflow = loaded.require()
+    return make_version(workflow, root, source, read_code(root, workflow))
 
 
 class _Files:
@@ -58,9 +61,16 @@ class _Files:
         return os.path.exists(os.path.join(self._root, path))
 
 
-def _compiled(text: bytes) -> CompiledWorkflow:
+def _compiled_version(text: bytes, root: str, source: str | None) -> Version:
+    """The client's version: it has the files, so their code is what it says."""
     try:
         document = strict_json(text, max_size=MAX_DEFINITION)
     except DocumentError as error:
         raise UsageError(f"the body is {error.message}") from None
-    return received_workflow(document)
+    code = None
+    if isinstance(document, dict):
+        try:
+            code = code_of_json(document.pop("code", None))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return make_version(received_workflow(document), root, source, code)

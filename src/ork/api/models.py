@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from ork.api.failure_models import FailureDetail
 from ork.core import cost
-from ork.model import access, installation, quarantine, run, task, workflow
+from ork.model import access, code, installation, quarantine, run, task, workflow
 from ork.model.json_fields import fields_of
 from ork.model.notice import NoticeKind
 from ork.model.record import Record
@@ -323,12 +323,18 @@ class DeployedWorkflows(Response):
     workflows: list[DeployedWorkflow]
 
 
+@fields_from(code.Code)
+class Code(Response):
+    """The project's files when the version was made: a hash of all, and of each by name, unless the names are too long."""
+
+
 class Version(Response):
     id: str
     workflow: str
     root: str
     source: str | None
     definition: dict[str, Any]
+    code: Code | None
 
 
 @fields_from(workflow.VersionEntry)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ork.api.models import Failure, ProblemDetails, Progress, Response, Run, Task
+from ork.api.models import Code, Failure, ProblemDetails, Progress, Response, Run, Task, fields_from
+from ork.model import code
 from ork.model.access import Role
 from ork.model.alarm import AlarmKind
 from ork.model.run import RunStatus
@@ -357,6 +358,37 @@ class DefinitionDifference(Response):
     keys: list[str]
 
 
+@fields_from(code.Code, skip=("files",))
+class CodeName(Response):
+    """A version's code without the names of its files."""
+
+
+@fields_from(code.CodeDifference)
+class CodeDifference(Response):
+    """The codes `a` and `b`, null if not recorded, and the files that differ, null if unknown."""
+
+    a: CodeName | None
+    b: CodeName | None
+
+
+class CodeReport(Response):
+    """The code of a run's version. `is_changed`: whether the project's files have changed since; null if that cannot be
+    known, and `note` says why."""
+
+    run: str
+    version: str
+    code: Code | None
+    is_changed: bool | None
+    difference: CodeDifference | None
+    note: str | None
+
+
+class PreparedVersion(Response):
+    """A version for a new run of its workflow."""
+
+    version: str
+
+
 class RunDifference(Response):
     """What differs is set. If `partial`, the runs are large: `tasks` has only tasks that ended differently, some of them."""
 
@@ -371,6 +403,7 @@ class RunDifference(Response):
     params: dict[str, Pair]
     seconds: Durations
     definition: DefinitionDifference | None
+    code: CodeDifference | None
     tasks: list[TaskDifference]
     partial: bool
 
@@ -386,6 +419,7 @@ class VersionDifference(DefinitionDifference):
     b: str
     before: dict[str, Any] = Field(description="The definition of `a`.")
     after: dict[str, Any] = Field(description="The definition of `b`.")
+    code: CodeDifference | None
 
 
 class OutputKey(Response):

@@ -62,6 +62,7 @@ def http_api(
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
         pricing=pricing_on_demand(settings),
+        same_code=installation.same_code_version,
         timeouts=timeouts_of(settings),
         telemetry=telemetry,
     )

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ork.app.stores import empty_store, has_store, make_home, open_store, uses_network
-from ork.errors import AlarmError, OrkError, UsageError
+from ork.errors import AlarmError, NotFoundError, OrkError, UsageError
 from ork.model.access import AuditEntry
-from ork.model.ids import RunId, SchedulerId
+from ork.model.ids import RunId, SchedulerId, VersionId
 from ork.model.record import replaced
 from ork.objects.opening import open_objects
 from ork.settings import LOCATIONS_FILE, Settings
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from ork.locations.source import ParseImage
     from ork.model.installation import SharedSettings
     from ork.model.location import Location
+    from ork.model.run import Run
+    from ork.model.workflow import Version
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
     from ork.scheduler.waiting import DeferredExecutor
+    from ork.status.code_report import CodeReport
     from ork.status.cost import CostReport
     from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import RunTarget
@@ -389,6 +392,18 @@ class Installation:
             self._pricing = pricing_of(self.settings)
         return cost_report(await read_facts(self.store, run), self._pricing, now)
 
+    async def code_report(self, run: RunId) -> CodeReport:
+        """The code that the run's version recorded, and whether the project's files have changed since."""
+        from ork.status.code_report import code_report
+
+        return await code_report(self.store, run)
+
+    async def same_code_version(self, run: Run) -> Version:
+        """A version with the code of this run, ready for a new run. RefusedError says what is missing."""
+        from ork.app.same_code import same_code_version
+
+        return await same_code_version(self.store, self.settings, run)
+
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Writes a change to the audit log."""
         await self.store.record(AuditEntry(datetime.now(UTC), by, action, subject, detail))
@@ -466,6 +481,23 @@ class RemoteInstallation(Installation):
         from ork.api.client.store import fetch_cost
 
         return fetch_cost(self.server, run)
+
+    async def code_report(self, run: RunId) -> CodeReport:
+        from ork.api.client.store import fetch_code_report
+        from ork.status.code_report import CodeReport
+
+        try:
+            return fetch_code_report(self.server, run)
+        except NotFoundError:  # a server of an older release
+            return CodeReport(run, VersionId(""), None, None, note="this server does not record code")
+
+    async def same_code_version(self, run: Run) -> Version:
+        from ork.api.client.store import fetch_same_code
+
+        version = await self.store.get_version(fetch_same_code(self.server, run.id))
+        if version is None:
+            raise UsageError("the server has just lost a version", hint="try again")
+        return version
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Does nothing: the server identifies the caller by its token."""

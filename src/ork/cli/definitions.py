@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ork.cli.session import palette
@@ -71,14 +71,20 @@ def read_versions(file: str, settings: Settings, name: str | None = None) -> lis
 
     DefinitionError holds all problems.
     """
-    from ork.compile.content import make_version
-
     reads = read_definitions(file, settings)
     problems = [problem for read in reads for problem in read.problems]
     if problems:
         raise definition_error(problems)
     chosen = _chosen(file, reads, name)
-    return [make_version(workflow, read.root, os.path.abspath(read.file)) for read, workflow in _used(chosen, reads)]
+    return all_versions(_used(chosen, reads))
+
+
+def all_versions(reads: Iterable[tuple[Definition, CompiledWorkflow]]) -> list[Version]:
+    """The versions of these workflows, with the code of their projects as it is now."""
+    from ork.source_code.read import CodeReader
+
+    code = CodeReader()
+    return [code.version(workflow, read.root, os.path.abspath(read.file)) for read, workflow in reads]
 
 
 def _chosen(file: str, reads: Sequence[Definition], name: str | None) -> Definition:

@@ -76,11 +76,20 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
 
 
 async def create_rerun(
-    installation: Installation, earlier: Run, params: Sequence[str], *, fresh: bool, latest: bool
+    installation: Installation,
+    earlier: Run,
+    params: Sequence[str],
+    *,
+    fresh: bool,
+    latest: bool,
+    same_code: bool = False,
 ) -> Run:
     """Creates a run with the version and params of an earlier one, except for those given, and links it to that run."""
     store = installation.store
-    version = None if latest else await store.get_version(earlier.version)
+    if same_code:
+        version: Version | None = await _with_same_code(installation, earlier)
+    else:
+        version = None if latest else await store.get_version(earlier.version)
     if version is None:
         version = await known_version(installation, earlier.workflow)
     workflow = version.workflow
@@ -96,6 +105,18 @@ async def create_rerun(
         started_by=current_user(),
     )
     return (await store.create_runs([new], datetime.now(UTC)))[0]
+
+
+async def _with_same_code(installation: Installation, earlier: Run) -> Version:
+    """Says where the code is if it is not in the project's folder: files that tasks name by relative paths are there, too."""
+    version = await installation.same_code_version(earlier)
+    if version.id != earlier.version and version.code is not None:
+        from ork.status.code_report import commit_text
+
+        print(
+            f"note: {commit_text(version.code)} is checked out, and its tasks run, in {version.root}", file=sys.stderr
+        )
+    return version
 
 
 async def _keep_disabled(installation: Installation, name: str) -> None:

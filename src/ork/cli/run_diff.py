@@ -39,7 +39,7 @@ def difference_lines(difference: dict[str, Any]) -> list[Line]:
     for name, pair in difference["params"].items():
         lines.append(line(Span(f"  {'param ' + name:<14}", "dim"), _arrow(pair)))
     lines.append(line(Span(f"  {'took':<14}", "dim"), _times(difference["seconds"])))
-    lines += definition_lines(difference["definition"])
+    lines += definition_lines(difference["definition"]) + _code_lines(difference.get("code"))
     rows = [_task_row(task) for task in difference["tasks"]]
     logs = [each for task in difference["tasks"] if task.get("log") for each in _log_lines(task)]
     return [*lines, *table(("task", "state", "took", "what else differs"), rows), *logs]
@@ -52,6 +52,18 @@ def definition_lines(definition: dict[str, Any] | None) -> list[Line]:
     parts += [f"~ {name} ({', '.join(keys)})" for name, keys in definition["changed"].items()]
     parts += [f"~ {key}" for key in definition["keys"]]
     return [line(Span(f"  {'definition':<14}", "dim"), part) for part in parts]
+
+
+def _code_lines(code: dict[str, Any] | None) -> list[Line]:
+    if code is None:
+        return []
+    from ork.status.code_report import commit_name, difference_text
+
+    commits = [code[side] and commit_name(code[side]["commit"], code[side]["dirty"]) for side in ("a", "b")]
+    is_known = code["a"] is not None and code["b"] is not None
+    lines = [visible(difference_text(code)) if is_known else "not recorded in both runs"]
+    lines += [f"{commits[0] or '–'} → {commits[1] or '–'}"] if any(commits) else []
+    return [line(Span(f"  {'code':<14}", "dim"), each) for each in lines]
 
 
 def _log_lines(task: dict[str, Any]) -> list[Line]:

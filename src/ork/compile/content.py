@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ork.model.code import Code
 from ork.model.digest import sha256
 from ork.model.ids import VersionId
 from ork.model.infra import Resources
@@ -50,10 +51,10 @@ from ork.model.workflow import (
 _ID_LENGTH = 16
 
 
-def make_version(workflow: CompiledWorkflow, root: str, source: str | None = None) -> Version:
-    """The same content in the same folder has the same id; `source` is not part of it."""
-    named = _canonical({"root": root, "workflow": to_document(workflow)})
-    return Version(VersionId(sha256(named).hexdigest()[:_ID_LENGTH]), workflow, root, source)
+def make_version(workflow: CompiledWorkflow, root: str, source: str | None = None, code: Code | None = None) -> Version:
+    """The same content and code in the same folder have the same id; `source` and the commit are not part of it."""
+    named = {"root": root, "workflow": to_document(workflow), **({} if code is None else {"code": code.hash})}
+    return Version(VersionId(sha256(_canonical(named)).hexdigest()[:_ID_LENGTH]), workflow, root, source, code)
 
 
 def content_hash(workflow: CompiledWorkflow) -> str:

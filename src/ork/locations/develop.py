@@ -68,7 +68,7 @@ class DevelopmentDeployer:
     async def _deploy(self, found: Sequence[FoundWorkflow]) -> tuple[list[Deployed], list[str]]:
         deployed, refused = [], []
         for each in found:
-            version = self._source.version(each, "")
+            version = await asyncio.to_thread(self._source.version, each, "")
             try:
                 is_new = await deploy(self._store, version, origin=version.source, now=datetime.now(UTC))
             except RefusedError as error:

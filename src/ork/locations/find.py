@@ -8,12 +8,9 @@ from collections.abc import Iterator
 
 from ork.definition.yaml_tree import MAX_BYTES
 from ork.locations.files import PYTHON, YAML
+from ork.source_code.rules import ORK_FILES, SKIPPED_FOLDERS
 
 MAX_FILES = 50_000
-_OTHER_FILES = frozenset({"ork.yaml", "workers.yaml", "locations.yaml"})
-_SKIPPED_FOLDERS = frozenset(
-    {"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "dbt_packages", "dbt_modules", "target"}
-)
 # Folders of the system, in an image without a working directory.
 _SYSTEM_FOLDERS = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "media", "mnt", "proc", "run", "sbin", "sys", "usr", "var"}
@@ -39,7 +36,7 @@ def files_below(folder: str) -> Iterator[str]:
     followed."""
     seen = 0
     for source, folders, names in os.walk(folder):
-        out = _SKIPPED_FOLDERS | _SYSTEM_FOLDERS if os.path.abspath(source) == "/" else _SKIPPED_FOLDERS
+        out = SKIPPED_FOLDERS | _SYSTEM_FOLDERS if os.path.abspath(source) == "/" else SKIPPED_FOLDERS
         folders[:] = sorted(name for name in folders if name not in out and not name.startswith("."))
         seen += len(names)
         if seen > MAX_FILES:
@@ -50,7 +47,7 @@ def files_below(folder: str) -> Iterator[str]:
 def _defines(folder: str, path: str) -> bool:
     name = os.path.basename(path)
     if path.endswith(YAML):
-        return path not in _OTHER_FILES and _has(folder, path, _NAME_LINE, _TASKS_LINE)
+        return path not in ORK_FILES and _has(folder, path, _NAME_LINE, _TASKS_LINE)
     is_test = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
     return path.endswith(PYTHON) and not is_test and _has(folder, path, _IMPORTS_ORK, _MAKES_WORKFLOW)
 

@@ -12,11 +12,11 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from typing import Any
 
-from ork.compile.content import make_version
 from ork.locations.document import MAX_BYTES, FoundWorkflow
 from ork.locations.find import TooManyFilesError, files_below
 from ork.locations.source import PARSE_SECONDS, TAIL_BYTES, ScanError, SourceReading
 from ork.model.workflow import Version
+from ork.source_code.read import CodeReader
 
 _READ_WHOLE = 1 << 20
 _CHUNK = 1 << 16
@@ -39,12 +39,14 @@ class FolderSource:
         self._project = project
         self._cache_dir = cache_dir if user is None else None
         self._as = {} if user is None else _credentials(user)
+        self._code = CodeReader()
         self._environ = {name: value for name, value in environ.items() if not name.startswith("ORK_")}
 
     async def digest(self) -> str:
         return await asyncio.to_thread(folder_digest, self._path)
 
     async def parse(self, digest: str) -> SourceReading:  # noqa: ARG002 (a folder has only its current content)
+        self._code = CodeReader()
         words = [] if self._project is None else ["--project", self._project]
         words += [] if self._cache_dir is None else ["--cache", self._cache_dir]
         child = await asyncio.create_subprocess_exec(
@@ -64,7 +66,7 @@ class FolderSource:
             await child.wait()
 
     def version(self, found: FoundWorkflow, digest: str) -> Version:  # noqa: ARG002 (its files are read when tasks run)
-        return make_version(found.workflow, found.root, found.file)
+        return self._code.version(found.workflow, found.root, found.file)
 
 
 def _credentials(user: str) -> dict[str, Any]:

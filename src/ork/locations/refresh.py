@@ -17,7 +17,7 @@ from ork.errors import DocumentError, OrkError, StoreError
 from ork.locations.document import FoundWorkflow, ParsedDocument, read_document
 from ork.locations.source import ScanError, WorkflowSource
 from ork.model.location import Location, LocationEntry, LocationScan, location_of, origin_of
-from ork.model.workflow import Schedule, WorkflowEntry
+from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, set_schedule_enabled
 from ork.telemetry import Telemetry, TelemetryEvent
@@ -129,7 +129,7 @@ class Refresher:
         _raise_problems(parsed)
         known = {entry.name: entry for entry in await self._store.list_workflows()}
         await self._check_owners(name, parsed, known)
-        versions = [source.version(found, digest) for found in parsed.found]
+        versions = await asyncio.to_thread(_versions, source, parsed, digest)
         for version in versions:
             before = known.get(version.workflow.name)
             await deploy(self._store, version, origin=origin_of(name, digest), now=self._now())
@@ -229,3 +229,8 @@ def _raise_problems(parsed: ParsedDocument) -> None:
 
 def _unchanged(held: LocationEntry) -> LocationScan:
     return LocationScan(held.seen, None, held.code, held.error, held.output)
+
+
+def _versions(source: WorkflowSource, parsed: ParsedDocument, digest: str) -> list[Version]:
+    """In a thread, because a folder reads its code."""
+    return [source.version(found, digest) for found in parsed.found]

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from ork.model.code import Code
 from ork.model.ids import VersionId
 from ork.model.infra import Resources
 from ork.model.record import Record
@@ -310,12 +311,13 @@ class CompiledWorkflow(Record):
 
 
 class Version(Record):
-    """A compiled workflow and the folder of its files. The id is a hash of both."""
+    """A compiled workflow, the folder of its files, and their code. The id is a hash of these three."""
 
     id: VersionId
     workflow: CompiledWorkflow
     root: str
     source: str | None = None  # the file it was deployed from, for display
+    code: Code | None = None  # None: of an older release, in an image, or too many files
 
 
 class WorkflowEntry(Record):

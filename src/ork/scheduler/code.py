@@ -9,6 +9,7 @@ from ork.model.digest import sha256
 from ork.model.trees import member_of
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec, Version
 from ork.scheduler.specs import paths_in_place
+from ork.source_code.rules import SKIPPED_FOLDERS
 
 MAX_FILES = 5000
 
@@ -58,9 +59,7 @@ def _importable(version: Version, spec: TaskSpec) -> Iterator[str]:
 def _below(folder: str, ending: str) -> Iterator[str]:
     found = 0
     for parent, folders, files in os.walk(folder):
-        folders[:] = [
-            name for name in folders if not name.startswith(".") and name not in ("__pycache__", "node_modules")
-        ]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS]
         for name in files:
             if name.endswith(ending) and found < MAX_FILES:
                 found += 1

@@ -64,6 +64,13 @@ class ScheduleStore(ScheduleFiring, Protocol):
         """
         ...
 
+    async def add_version(self, version: Version, now: datetime) -> bool:
+        """Store the version durably for runs that name it. True if it is new.
+
+        The workflow's current version and schedule stay as they are. Adding an identical version again changes nothing.
+        """
+        ...
+
     async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
         """Enable or disable a workflow. A disabled workflow keeps its history and gets no new scheduled runs. False if
         unknown.

@@ -6,6 +6,7 @@ import json
 
 from ork.compile.content import from_document
 from ork.errors import UnreadableError
+from ork.model.code import code_of_text
 from ork.model.ids import VersionId
 from ork.model.workflow import Version
 from ork.state.quarantine import broken_version
@@ -41,10 +42,10 @@ class KnownVersions:
             self._orders.pop(oldest, None)
         self._versions[version.id] = version
 
-    def decoded(self, id: VersionId, root: str, source: str | None, document: str) -> Version:
+    def decoded(self, id: VersionId, root: str, source: str | None, document: str, code: str | None) -> Version:
         """Decode and cache the version. UnreadableError if its document is damaged."""
         try:
-            version = Version(id, from_document(json.loads(document)), root, source)
+            version = Version(id, from_document(json.loads(document)), root, source, code_of_text(code))
         except Exception as problem:
             raise UnreadableError(broken_version(id, problem), hint="Deploy the workflow again.") from problem
         self.remember(version)

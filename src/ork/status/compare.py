@@ -15,7 +15,7 @@ from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import in_thread
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter, TaskFilter
-from ork.status.diff import Difference, diff_runs, diff_workflows
+from ork.status.diff import Difference, diff_code, diff_runs, diff_workflows
 from ork.status.run_view import RunView, open_view
 from ork.status.secret_masking import masked_output
 
@@ -98,6 +98,7 @@ def _difference(objects: AttemptDocuments, one: RunView, other: RunView, output_
     found = diff_runs(one.run, one.tasks.values(), other.run, other.tasks.values(), read)
     is_same = one.run.version == other.run.version
     found["definition"] = None if is_same else diff_workflows(one.version.workflow, other.version.workflow)
+    found["code"] = diff_code(one.version.code, other.version.code)
     ended = [row for row in found["tasks"] if "status" in row or "error" in row]
     for row in ended[:MOST_LOGS]:
         row["log"] = _log_difference(objects, one, other, TaskKey(row["name"], row["index"]))

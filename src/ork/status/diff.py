@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ork.compile.content import to_document
+from ork.model.code import Code, CodeDifference, code_difference
 from ork.model.ids import TaskKey
+from ork.model.json_fields import to_json
 from ork.model.run import Run
 from ork.model.secret import redacted_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
@@ -46,6 +48,15 @@ def diff_workflows(old: CompiledWorkflow | None, new: CompiledWorkflow) -> Diffe
         "changed": {name: keys for name, keys in changed.items() if keys},
         "keys": [] if old is None else _changed_keys(before, after),
     }
+
+
+def diff_code(old: Code | None, new: Code | None) -> Difference | None:
+    """Both codes without names, and the names of files that differ, null if unknown; None if the code is the same."""
+    if (old and old.hash) == (new and new.hash):
+        return None
+    found = code_difference(old, new) or CodeDifference(None, None, None)
+    sides = {side: None if code is None else to_json(code, skip=("files",)) for side, code in (("a", old), ("b", new))}
+    return {**sides, **to_json(found)}
 
 
 def _diff_tasks(a: Mapping[TaskKey, Task], b: Mapping[TaskKey, Task], read: ReadOutput) -> list[Difference]:

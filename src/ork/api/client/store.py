@@ -14,6 +14,7 @@ from ork.api.client.connection import parsed
 from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
+from ork.model.code import code_json, code_of_json
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.installation import Control, Mode
 from ork.model.location import LocationEntry
@@ -42,6 +43,7 @@ from ork.status.wire import read_attempt, read_moment, read_run, read_task, read
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
     from ork.api.client.waiting import EventStream
+    from ork.status.code_report import CodeReport
     from ork.status.cost import CostReport
     from ork.status.explain import WhyAnswer
     from ork.status.ids import RunTarget
@@ -76,7 +78,7 @@ class RemoteStore:
         now: datetime,  # noqa: ARG002 (by the server's clock)
         next_fire: datetime | None = None,  # noqa: ARG002
     ) -> bool:
-        data = json.dumps(to_document(version.workflow)).encode()
+        data = json.dumps({**to_document(version.workflow), "code": code_json(version.code)}).encode()
         query = {"root": version.root, "source": version.source or origin}
         response = self._server.call("POST", ("workflows",), query, data, {"Content-Type": _COMPILED})
         deployed = parsed(response)["workflows"][0]
@@ -98,7 +100,8 @@ class RemoteStore:
             row = self._get("versions", version)
             if row is None:
                 return None
-            made = Version(VersionId(row["id"]), from_document(row["definition"]), row["root"], row["source"])
+            definition, code = from_document(row["definition"]), code_of_json(row.get("code"))
+            made = Version(VersionId(row["id"]), definition, row["root"], row["source"], code)
             self._versions[version] = made
         return self._versions[version]
 
@@ -393,6 +396,18 @@ def _run_query(query: RunFilter) -> dict[str, Any]:
         "created_after": query.created_after and query.created_after.isoformat(),
         "created_before": query.created_before and query.created_before.isoformat(),
     }
+
+
+def fetch_code_report(server: Server, run: RunId) -> CodeReport:
+    from ork.model.json_fields import from_json
+    from ork.status.code_report import CodeReport
+
+    return from_json(CodeReport, server.get("runs", run, "code"))
+
+
+def fetch_same_code(server: Server, run: RunId) -> VersionId:
+    """Has the server prepare a version with the code of this run."""
+    return VersionId(server.post("runs", run, "same-code")["version"])
 
 
 def fetch_cost(server: Server, run: RunId) -> CostReport:

@@ -19,7 +19,7 @@ from ork.model.ids import VersionId
 from ork.model.workflow import Version
 from ork.objects.calls import in_thread
 from ork.status.compare import Bounds, compare_runs, previous_success
-from ork.status.diff import diff_workflows
+from ork.status.diff import diff_code, diff_workflows
 from ork.status.ids import resolve_run
 from ork.status.shapes import listed_run_json
 
@@ -27,7 +27,7 @@ routes = Routes("comparisons")
 
 BOUNDS = Bounds(tasks=500, output_bytes=1 << 16)
 TEXT_SHOWN = 1000
-_RUN_FIELDS = ("workflow", "version", "status", "trigger", "scheduled_for", "error", "definition")
+_RUN_FIELDS = ("workflow", "version", "status", "trigger", "scheduled_for", "error", "definition", "code")
 _TASK_FIELDS = ("status", "attempts", "error", "output", "log")
 
 
@@ -75,7 +75,8 @@ async def _version(api: Api, id: str) -> Version:
 
 def _version_difference(a: Version, b: Version) -> dict[str, Any]:
     documents = {"before": to_document(a.workflow), "after": to_document(b.workflow)}
-    return {"a": a.id, "b": b.id, **diff_workflows(a.workflow, b.workflow), **documents}
+    code = diff_code(a.code, b.code)
+    return {"a": a.id, "b": b.id, **diff_workflows(a.workflow, b.workflow), **documents, "code": code}
 
 
 def _task(row: dict[str, Any]) -> dict[str, Any]:

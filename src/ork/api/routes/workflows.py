@@ -19,6 +19,7 @@ from ork.api.routing import Routes
 from ork.compile.content import to_document
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
+from ork.model.code import code_json
 from ork.model.ids import VersionId
 from ork.model.location import location_of
 from ork.model.run import Run
@@ -179,6 +180,7 @@ async def get_version(request: Request, version: VersionText) -> Response:
         "root": found.root,
         "source": found.source,
         "definition": to_document(found.workflow),
+        "code": code_json(found.code),
     }
     return json_response(shape, headers=tagged(tag))
 

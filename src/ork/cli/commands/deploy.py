@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.arguments import workflow_argument
-from ork.cli.definitions import definition_error, print_problems, read_definitions, workflow_files
+from ork.cli.definitions import all_versions, definition_error, print_problems, read_definitions, workflow_files
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import (
     current_user,
@@ -40,8 +40,6 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     \b
     Example:  ork deploy flows/*.yaml
     """
-    from ork.compile.content import make_version
-
     files = workflow_files(files)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
@@ -52,7 +50,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
         print_problems(problems)
         print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}. Nothing was deployed.", file=sys.stderr)
         return WRONG_USE
-    versions = [make_version(read.workflow, read.root, _absolute(read.file)) for read in results if read.workflow]
+    versions = all_versions((read, read.workflow) for read in results if read.workflow)
     are_new, is_served = run_short(lambda installation: _save(installation, versions), creates=True)
     notes = _notes(versions, settings, is_served)
     if as_json:
@@ -103,12 +101,6 @@ async def _save(installation: Installation, versions: list[Version]) -> tuple[li
             current_user(), "workflow.deploy", version.workflow.name, f'{{"version": "{version.id}"}}'
         )
     return are_new, await fires_schedules(installation.store)
-
-
-def _absolute(file: str) -> str:
-    import os
-
-    return os.path.abspath(file)
 
 
 @click.command(name="trigger")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.definitions import definition_error, print_problems, read_definitions, workflow_files
+from ork.cli.definitions import all_versions, definition_error, print_problems, read_definitions, workflow_files
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import json_option, now, print_json, run_short, settings_of, store_options
 
@@ -30,8 +30,6 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
     \b
     Example:  ork plan flows/*.yaml
     """
-    from ork.compile.content import make_version
-
     files = workflow_files(files)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
@@ -41,7 +39,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
             raise definition_error(problems)
         print_problems(problems)
         return WRONG_USE
-    versions = [make_version(read.workflow, read.root, read.file) for read in results if read.workflow]
+    versions = all_versions((read, read.workflow) for read in results if read.workflow)
     plans = run_short(lambda installation: _plans(installation, versions), may_be_new=True)
     if as_json:
         print_json({"workflows": plans})
@@ -52,7 +50,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
 
 
 async def _plans(installation: Installation, versions: list[Version]) -> list[dict[str, Any]]:
-    from ork.status.diff import diff_workflows
+    from ork.status.diff import diff_code, diff_workflows
 
     store, plans = installation.store, []
     for version in versions:
@@ -69,6 +67,9 @@ async def _plans(installation: Installation, versions: list[Version]) -> list[di
                 "current_version": current and current.id,
                 **difference,
                 "moved": bool(current and current.root != version.root),
+                "code": diff_code(current and current.code, version.code),
+                "commit": version.code and version.code.commit,
+                "dirty": version.code and version.code.dirty,
                 **_times(schedule),
             }
         )
@@ -92,7 +93,11 @@ def _times(schedule: Schedule | None) -> dict[str, Any]:
 
 
 def _print(plan: dict[str, Any]) -> None:
-    print(f"{plan['name']}  {plan['state']}  version {plan['version']}")
+    from ork.cli.paint import visible
+    from ork.status.code_report import commit_name, difference_text
+
+    at = commit_name(plan["commit"], plan["dirty"])
+    print(f"{plan['name']}  {plan['state']}  version {plan['version']}{f'  {at}' if at else ''}")
     for sign, names in (("+", plan["added"]), ("-", plan["removed"])):
         for name in names:
             print(f"  {sign} task {name}")
@@ -100,6 +105,8 @@ def _print(plan: dict[str, Any]) -> None:
         print(f"  ~ task {name}: {', '.join(keys)}")
     for key in plan["keys"]:
         print(f"  ~ {key}")
+    if plan["code"] is not None:
+        print(f"  ~ code: {visible(difference_text(plan['code']))}")
     if plan["moved"]:
         print("  ~ its folder")
     schedule = plan["schedule"]

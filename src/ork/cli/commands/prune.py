@@ -36,13 +36,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
     type=click.FloatRange(min=0),
     default=30.0,
     show_default=True,
-    help="Remove builds that were not used for this many days.",
+    help="Remove builds and checkouts that were not used for this many days.",
     metavar="N",
 )
 @json_option
 @store_options
 def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: float, as_json: bool) -> int:
-    """Delete old runs with their logs and outputs, and remove unused environments and programs.
+    """Delete old runs with their logs and outputs, and remove unused environments, programs and checkouts.
 
     Runs are deleted only with --older-than, a few per transaction, so that others do not wait. Removed builds are
     built again when they are needed.
@@ -57,7 +57,7 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
     if older_than is not None:
         before = now() - read_age(older_than)
         runs = run_short(lambda installation: _prune(installation, before, keep_last, dry_run))
-    removed = [] if dry_run or is_remote else _remove_builds(days)
+    removed = [] if dry_run or is_remote else _remove_builds(days) + _remove_checkouts(days)
     if as_json:
         print_json({"removed": removed, "runs": runs, "dry_run": dry_run})
         return DONE
@@ -110,6 +110,16 @@ def _remove_builds(days: float) -> list[str]:
 
     home, at = current_settings().home, time.time()
     return [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", at, days * DAY_SECONDS)]
+
+
+def _remove_checkouts(days: float) -> list[str]:
+    """Of `ork rerun --same-code`."""
+    from ork.app.same_code import FOLDER, remove_checkouts
+
+    settings, before = current_settings(), time.time() - days * DAY_SECONDS
+    if not os.path.isdir(os.path.join(settings.home, FOLDER)):
+        return []
+    return run_short(lambda installation: remove_checkouts(installation.store, settings, before))
 
 
 def read_age(text: str) -> timedelta:

@@ -12,7 +12,7 @@ import click
 from ork.cli.arguments import complete_file_or_workflow, run_argument
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT, WAITING
 from ork.cli.session import json_option, now, palette, print_json, run_long, run_short, store_options
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId
 from ork.terminal import is_dumb_terminal
 
@@ -113,6 +113,9 @@ def create_detached(create: Callable[[Installation], Coroutine[Any, Any, Run]], 
 @run_argument
 @PARAMS
 @click.option("--latest", is_flag=True, help="Use the current version of the workflow, not the run's.")
+@click.option(
+    "--same-code", is_flag=True, help="Run the code of that run, from its Git commit if it has changed since."
+)
 @NO_CACHE
 @TIMEOUT
 @PROGRESS
@@ -123,6 +126,7 @@ def rerun_command(
     run: str,
     params: tuple[str, ...],
     latest: bool,
+    same_code: bool,
     fresh: bool,
     timeout: float | None,
     mode: str,
@@ -133,16 +137,20 @@ def rerun_command(
 
     \b
     Example:  ork rerun 7f3k -p day=2026-01-02
+              ork rerun 7f3k --same-code
     """
     from ork.cli.new_run import create_rerun
     from ork.status.ids import parse_target, resolve_run
+
+    if latest and same_code:
+        raise UsageError("--latest and --same-code exclude each other")
 
     async def create(installation: Installation) -> Run:
         found = await resolve_run(installation.store, parse_target(run).run)
         earlier = await installation.store.get_run(found)
         if earlier is None:
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
-        return await create_rerun(installation, earlier, params, fresh=fresh, latest=latest)
+        return await create_rerun(installation, earlier, params, fresh=fresh, latest=latest, same_code=same_code)
 
     return _create_and_follow(create, _progress(mode, full), timeout, as_json=as_json)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ork.model.ids import TaskKey
     from ork.model.run import Run
     from ork.model.task import Attempt
+    from ork.status.code_report import CodeReport
     from ork.status.cost import CostReport
     from ork.status.launch_groups import GroupStarts
     from ork.status.run_search import RunSearch
@@ -179,7 +180,7 @@ def show_command(run: str, full: bool, unfolded: bool, with_cost: bool, as_json:
 
     async def read(
         installation: Installation,
-    ) -> tuple[RunView, tuple[Attempt, ...], tuple[GroupStarts, ...], CostReport | None]:
+    ) -> tuple[RunView, tuple[Attempt, ...], tuple[GroupStarts, ...], CostReport | None, CodeReport]:
         store = installation.store
         view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
         wanted = as_json or full or view.total <= MOST_ATTEMPTS
@@ -187,14 +188,15 @@ def show_command(run: str, full: bool, unfolded: bool, with_cost: bool, as_json:
         attempts = await store.list_attempts(view.run.id) if wanted else ()
         groups = () if as_json else await waiting_groups(store, view)
         cost = await installation.cost(view.run.id, now()) if with_cost else None
-        return view, with_facts(installation.objects, attempts), groups, cost
+        code = await installation.code_report(view.run.id)
+        return view, with_facts(installation.objects, attempts), groups, cost, code
 
-    view, attempts, groups, cost = run_short(read)
+    view, attempts, groups, cost, code = run_short(read)
     if as_json:
-        shape = full_run_json(view.run, view.version, view.tasks.values(), attempts)
+        shape = {**full_run_json(view.run, view.version, view.tasks.values(), attempts), "code": to_json(code)}
         print_json(shape if cost is None else {**shape, "cost": to_json(cost)})
     else:
-        lines = show_lines(view, now(), attempts, full=full, unfolded=unfolded, groups=groups)
+        lines = show_lines(view, now(), attempts, full=full, unfolded=unfolded, groups=groups, code=code)
         palette(sys.stdout).write(sys.stdout, lines + _cost_lines(cost))
 
 
@@ -216,10 +218,12 @@ def show_lines(
     full: bool = False,
     unfolded: bool = False,
     groups: Sequence[GroupStarts] = (),
+    code: CodeReport | None = None,
 ) -> list[Line]:
     """The run with its facts, params and tasks, and a summary."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line, visible
+    from ork.status.code_report import commit_text, difference_text
     from ork.status.formatting import ago, slot_time
 
     run = view.run
@@ -228,7 +232,11 @@ def show_lines(
     if run.scheduled_for is not None:
         schedule = view.version.workflow.schedule
         facts.insert(2, f"for {slot_time(run.scheduled_for, schedule.timezone if schedule else None)}")
+    if code is not None and (commit := commit_text(code.code)) is not None:
+        facts.append(commit)
     lines.append(line(Span("  " + " · ".join(facts), "dim")))
+    if code is not None and code.difference is not None:
+        lines.append(line(Span("  code    ", "dim"), f"changed since: {visible(difference_text(code.difference))}"))
     if run.params:
         lines.append(line(Span("  params  ", "dim"), _params(redacted_params(run.params))))
     if run.parent:

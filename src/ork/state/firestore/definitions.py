@@ -10,6 +10,7 @@ from typing import Any
 
 from ork.compile.content import to_document
 from ork.errors import UnreadableError
+from ork.model.code import code_text
 from ork.model.ids import VersionId
 from ork.model.location import location_of
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
@@ -49,7 +50,7 @@ async def _decoded(db: Database, id: VersionId, doc: Doc) -> Version:
         text = zlib.decompress(b"".join(parts)).decode()
     except (zlib.error, TypeError, ValueError) as problem:
         text = f"damaged: {problem}"
-    return db.known.decoded(id, fields["root"], fields.get("source"), text)
+    return db.known.decoded(id, fields["root"], fields.get("source"), text, fields.get("code"))
 
 
 async def get_version(db: Database, version: VersionId) -> Version | None:
@@ -71,6 +72,7 @@ def _version_puts(version: Version, now: datetime, read: int, guard: bool | int)
     fields = {
         "id": version.id, "workflow": version.workflow.name, "root": version.root, "source": version.source,
         "saved": read, "saved_at": micros(now), "document": parts[0], "parts": len(parts),
+        "code": code_text(version.code),
     }  # fmt: skip
     path = version_path(version.id)
     own = Put(path, fields, guard)
@@ -87,10 +89,7 @@ async def save_version(
         docs = await db.wire.get_all(paths)
         before, saved = (docs.get(path) for path in paths)
         await _check_owner(db, before, name, origin)
-        puts: list[Put] = []
-        if saved is None or not await _is_readable(db, version.id, saved):
-            read = db.wire.last_read
-            puts = _version_puts(version, now, read, False if saved is None else saved.time)
+        puts = await _missing_puts(db, version, saved, now)
         kept = await db.version(version.id) if not puts else version
         put = _saved_workflow(before, kept or version, origin, now, next_fire)
         if put is not None:
@@ -100,6 +99,23 @@ async def save_version(
     is_new = await db.change(plan)
     db.known.remember(version) if is_new else None
     return is_new
+
+
+async def add_version(db: Database, version: Version, now: datetime) -> bool:
+    async def plan() -> Plan[bool]:
+        saved = await db.wire.get(version_path(version.id))
+        return Plan(await _missing_puts(db, version, saved, now), saved is None)
+
+    is_new = await db.change(plan)
+    db.known.remember(version) if is_new else None
+    return is_new
+
+
+async def _missing_puts(db: Database, version: Version, saved: Doc | None, now: datetime) -> list[Put]:
+    """Nothing if the version is stored and can be read."""
+    if saved is not None and await _is_readable(db, version.id, saved):
+        return []
+    return _version_puts(version, now, db.wire.last_read, False if saved is None else saved.time)
 
 
 async def _is_readable(db: Database, id: VersionId, doc: Doc) -> bool:

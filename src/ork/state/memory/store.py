@@ -99,6 +99,14 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         plan(state, name, current, next_fire)
         return is_new
 
+    async def add_version(self, version: Version, now: datetime) -> bool:
+        is_new = version.id not in self._used().versions
+        if is_new:
+            state = self._changing()
+            state.versions[version.id] = version
+            state.version_saved[version.id] = (state.changed, now)
+        return is_new
+
     async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
         state = self._changing()
         entry = state.workflows.get(workflow)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ork.compile.content import to_document
 from ork.errors import UnreadableError
+from ork.model.code import code_text
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Schedule, Version, VersionEntry, WorkflowEntry
 from ork.state.postgres.connection import Session
@@ -28,28 +29,41 @@ async def save_version(
     fires = workflow.schedule is not None and workflow.schedule.enabled
     async with db.writing() as session:
         await check_workflow_owner(session, workflow.name, origin)
-        document = json_text(to_document(workflow))
-        added = await session.run(
-            "add_version", version.id, workflow.name, version.root, version.source, document, now,
-            await session.next_change(),
-        )  # fmt: skip
-        is_repaired = not added and await _repair(db, session, version, document)
+        is_new, is_written = await _write_version(db, session, version, now)
         await session.run(
             "set_current_version", workflow.name, version.id, now, origin, schedule_text(workflow.schedule),
             workflow.max_active_runs, fires, next_fire if fires else None,
         )  # fmt: skip
         await session.notify_others()
-    if added or is_repaired:
+    if is_written:
         db.versions.remember(version)
-    return added == 1
+    return is_new
 
 
-async def _repair(db: Database, session: Session, version: Version, document: str) -> bool:
+async def add_version(db: Database, version: Version, now: datetime) -> bool:
+    async with db.writing() as session:
+        is_new, is_written = await _write_version(db, session, version, now)
+    if is_written:
+        db.versions.remember(version)
+    return is_new
+
+
+async def _write_version(db: Database, session: Session, version: Version, now: datetime) -> tuple[bool, bool]:
+    """Whether the version is new, and whether it was written: because it is new, or was damaged."""
+    document, code = json_text(to_document(version.workflow)), code_text(version.code)
+    added = await session.run(
+        "add_version", version.id, version.workflow.name, version.root, version.source, document, code, now,
+        await session.next_change(),
+    )  # fmt: skip
+    return added == 1, added == 1 or await _repair(db, session, version, document, code)
+
+
+async def _repair(db: Database, session: Session, version: Version, document: str, code: str | None) -> bool:
     """Rewrite the document of a version that is damaged. Versions never change otherwise."""
     try:
         await db.version(session, version.id)
     except UnreadableError:
-        await session.run("repair_version", version.id, version.root, version.source, document)
+        await session.run("repair_version", version.id, version.root, version.source, document, code)
         return True
     return False
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ork.compile.content import to_document
 from ork.errors import UnreadableError
+from ork.model.code import code_text
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.records import NO_RATES
@@ -24,21 +25,7 @@ def save_version(
     workflow = version.workflow
     with db.changing() as changed:
         check_workflow_owner(db, workflow.name, origin)
-        is_new = db.connection.row("known_version", {"id": version.id}) is None
-        is_written = is_new or _is_damaged(db, version.id)
-        if is_written:
-            db.connection.run(
-                "add_version",
-                {
-                    "id": version.id,
-                    "workflow": workflow.name,
-                    "root": version.root,
-                    "source": version.source,
-                    "document": json_text(to_document(workflow)),
-                    "now": time_text(now),
-                    "changed": changed,
-                },
-            )
+        is_new, is_written = _write_version(db, version, now, changed)
         db.connection.run(
             "set_current_version",
             {
@@ -55,6 +42,37 @@ def save_version(
     if is_written:
         db.versions.remember(version)
     return is_new
+
+
+def add_version(db: Database, version: Version, now: datetime) -> bool:
+    if db.connection.row("known_version", {"id": version.id}) is not None and not _is_damaged(db, version.id):
+        return False
+    with db.changing() as changed:
+        is_new, is_written = _write_version(db, version, now, changed)
+    if is_written:
+        db.versions.remember(version)
+    return is_new
+
+
+def _write_version(db: Database, version: Version, now: datetime, changed: int) -> tuple[bool, bool]:
+    """Whether the version is new, and whether it was written: because it is new, or was damaged."""
+    is_new = db.connection.row("known_version", {"id": version.id}) is None
+    if not is_new and not _is_damaged(db, version.id):
+        return False, False
+    db.connection.run(
+        "add_version",
+        {
+            "id": version.id,
+            "workflow": version.workflow.name,
+            "root": version.root,
+            "source": version.source,
+            "document": json_text(to_document(version.workflow)),
+            "code": code_text(version.code),
+            "now": time_text(now),
+            "changed": changed,
+        },
+    )
+    return is_new, True
 
 
 def _is_damaged(db: Database, version: VersionId) -> bool:

@@ -1,11 +1,11 @@
 -- name: add_version
 -- A version is immutable: a second save of the same id leaves the first row as it is, and gives no row.
-INSERT INTO ork.versions (id, workflow, root, source, document, saved_at, saved)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO ork.versions (id, workflow, root, source, document, code, saved_at, saved)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: repair_version
-UPDATE ork.versions SET root = $2, source = $3, document = $4 WHERE id = $1;
+UPDATE ork.versions SET root = $2, source = $3, document = $4, code = $5 WHERE id = $1;
 
 -- name: set_current_version
 -- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
@@ -68,7 +68,7 @@ SELECT name, count, seconds FROM unnest($1::text[], $2::integer[], $3::float8[])
 ON CONFLICT (name) DO UPDATE SET count = excluded.count, seconds = excluded.seconds;
 
 -- name: get_version
-SELECT root, source, document FROM ork.versions WHERE id = $1;
+SELECT root, source, document, code FROM ork.versions WHERE id = $1;
 
 -- name: list_versions
 SELECT id, saved_at, source FROM ork.versions WHERE workflow = $1 ORDER BY saved DESC, id LIMIT $2;

@@ -3,9 +3,10 @@ SELECT 1 FROM versions WHERE id = :id;
 
 -- name: add_version
 -- A version is immutable: it is written once, and again only where its document has been damaged.
-INSERT INTO versions (id, workflow, root, source, document, saved_at, saved)
-VALUES (:id, :workflow, :root, :source, :document, :now, :changed)
-ON CONFLICT (id) DO UPDATE SET document = excluded.document, root = excluded.root, source = excluded.source;
+INSERT INTO versions (id, workflow, root, source, document, code, saved_at, saved)
+VALUES (:id, :workflow, :root, :source, :document, :code, :now, :changed)
+ON CONFLICT (id) DO UPDATE SET
+    document = excluded.document, root = excluded.root, source = excluded.source, code = excluded.code;
 
 -- name: set_current_version
 -- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
@@ -48,7 +49,7 @@ DELETE FROM rates;
 INSERT INTO rates (name, count, seconds) VALUES (?, ?, ?);
 
 -- name: get_version
-SELECT root, source, document FROM versions WHERE id = :id;
+SELECT root, source, document, code FROM versions WHERE id = :id;
 
 -- name: list_workflows
 -- A range of names: one of them, or all.
