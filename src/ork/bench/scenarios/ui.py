@@ -235,7 +235,7 @@ def tabs(browser: Browser, server: PageServer) -> dict[str, Any]:
     first = open_page(browser, server)
     streams: set[Any] = set()
     requests: list[str] = []
-    first.context.on("request", lambda request: "/events" in request.url and streams.add(request))
+    first.context.on("request", lambda request: streams.add(request) if "/events" in request.url else None)
     first.context.on("requestfinished", lambda request: streams.discard(request))
     first.context.on("requestfailed", lambda request: streams.discard(request))
     for _ in range(OPEN_PAGES):
