@@ -20,7 +20,7 @@ _URLS = ("postgresql://", "postgres://")
 _WRITE_SECONDS = 0.5  # how long a write is waited for
 
 
-class Database(Protocol):
+class SandboxDatabase(Protocol):
     """`url` is that of the store; None for the default of the project. `kills` names what `kill` does, for the report."""
 
     kills: str
@@ -154,7 +154,7 @@ class NewDatabase:
             await self._database.drop()
 
 
-def database_of(kind: str, sandbox: Sandbox, dice: Random) -> Database:
+def database_of(kind: str, sandbox: Sandbox, dice: Random) -> SandboxDatabase:
     """`sqlite`, `postgres` (a server of our own), or the URL of a server that gets a new database."""
     if kind == SQLITE:
         return SqliteDatabase(sandbox)

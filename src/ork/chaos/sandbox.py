@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ork.chaos.guardian import MARK, Guardian, members, temporary_of
-from ork.chaos.ledger import Ledger
+from ork.chaos.ledger import AttemptLedger
 from ork.executors.local_worker import ATTEMPT_VARIABLE
 from ork.executors.processes import ProcessEntry, attempt_of, family, kill_family, send_signal
 from ork.settings import Settings, load_settings
@@ -54,7 +54,7 @@ class Sandbox:
         self._temporary = temporary_of(self.folder)
         self._temporary.mkdir()
         self._guardian = Guardian(self.folder)
-        self.ledger = Ledger.create(self.folder / "ledger")
+        self.ledger = AttemptLedger.create(self.folder / "ledger")
         self.log = self.folder / "schedulers.log"
         self.keep = keep
         self.command: tuple[str, ...] = (sys.executable, "-m", "ork", "scheduler")
