@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ork.chaos.ledger import RECORDED, Entry, Ledger, copy_recorder
+from ork.chaos.ledger import RECORDED, AttemptLedger, LedgerEntry, copy_recorder
 from ork.chaos.sandbox import environment
 
 FAST = {
@@ -41,7 +41,7 @@ class Court:
     inside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        self._ledger = Ledger.create(self.folder / "judged")
+        self._ledger = AttemptLedger.create(self.folder / "judged")
         copy_recorder(self.folder)
 
     def environment(self) -> dict[str, str]:
@@ -125,7 +125,7 @@ class Court:
         return found
 
 
-def _short(entry: Entry) -> str:
+def _short(entry: LedgerEntry) -> str:
     run, task, _, number = entry.attempt.split("/")
     return f"{run} {task} {number}"
 

@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +58,11 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> dict[str, str]:
-    """The variables that put sandboxes where the test can see them."""
-    (tmp_path / "tmp").mkdir()
-    return {"TMPDIR": str(tmp_path / "tmp")}
+def place() -> Iterator[dict[str, str]]:
+    """The variables that put sandboxes where the test can see them: at a short path that another user may enter, for Postgres."""
+    with tempfile.TemporaryDirectory(prefix="ork-test-", ignore_cleanup_errors=True) as folder:
+        os.chmod(folder, 0o711)
+        yield {"TMPDIR": folder}
 
 
 def sandboxes(place: dict[str, str]) -> list[Path]:
@@ -132,7 +135,8 @@ def test_a_few_kills_break_no_promise_and_leave_nothing_behind(
 ) -> None:
     """P1, P3, P4, P5, P6."""
     options, env = options_for(where)
-    report = judged(ork_cli, project, place | env, "--kills", str(kills), "--seed", "3", *options)
+    file = "child.yaml" if where == "containers" else "flow.yaml"  # containers take their time
+    report = judged(ork_cli, project, place | env, file, "--kills", str(kills), "--seed", "3", *options)
     assert (report["kills_in_all"], report["complete"], report["real"]) == (kills, True, False)
     assert report["starts"] > 0
     assert sandboxes(place) == []
@@ -165,7 +169,7 @@ def test_without_the_start_gate_the_same_kills_show_doubled_work(tmp_path: Path)
     workflow = CompiledWorkflow("flow", (TaskSpec("a", "process", Command((Const("true"),))),))
     version = make_version(workflow, str(tmp_path))
     with Sandbox() as sandbox:
-        sandbox.command = (sys.executable, str(Path(__file__).with_name("without_guard.py")), "open-below")
+        sandbox.command = (sys.executable, str(Path(__file__).with_name("without_guard.py")), "open", "scheduler")
         sandbox.variables |= {
             "JUDGED_FOLDER": str(sandbox.folder),
             "JUDGED_SOURCE": os.path.dirname(os.path.dirname(ork.__file__)),
@@ -173,6 +177,7 @@ def test_without_the_start_gate_the_same_kills_show_doubled_work(tmp_path: Path)
         setting = Setting(load_settings(folder=str(tmp_path)), (version,), frozenset({"flow"}), 30, 1, "sqlite")
         report = run_in(sandbox, Conductor(setting, sandbox, lambda *_: None, None))
         sandbox.keep = False
+    print(report.harms)
     assert report.harms[Harm.DOUBLED] > 0
 
 
@@ -195,8 +200,7 @@ def test_however_it_ends_nothing_of_it_goes_on(
     finally:
         running.kill()
         running.communicate()
-    eventually(lambda: not processes_in(place), 30)
-    assert (sandboxes(place) == []) == (number != signal.SIGKILL)
+    eventually(lambda: not processes_in(place) and not sandboxes(place))
 
 
 def test_real_tasks_are_run_only_if_that_is_agreed_and_in_a_copy(

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from ork.app.installation import Installation, open_installation
 from ork.app.stores import upgrade_store
 from ork.chaos.containers import Containers
-from ork.chaos.databases import Database, database_of
-from ork.chaos.report import Report, attempt_lines, evidence
+from ork.chaos.databases import SandboxDatabase, database_of
+from ork.chaos.report import ChaosReport, attempt_lines, evidence
 from ork.chaos.sandbox import Sandbox
 from ork.chaos.setting import Setting, prepare
-from ork.chaos.verdict import Breach, Harm, History, Kill, breaches
+from ork.chaos.verdict import Breach, ChaosHistory, Harm, Kill, breaches
 from ork.chaos.victims import Killer
 from ork.errors import StoreUnavailableError
 from ork.model.run import NewRun, Run
@@ -53,7 +53,7 @@ class Conductor:
         self._crashes = 0
         self._unrecorded: frozenset[tuple[str, str]] = frozenset()
 
-    async def conduct(self) -> Report:
+    async def conduct(self) -> ChaosReport:
         """Do all of it. The database, the containers and the processes are gone afterwards, also if it is interrupted."""
         began, setting, sandbox = monotonic(), self._setting, self._sandbox
         database = database_of(setting.database, sandbox, self._dice)
@@ -86,8 +86,12 @@ class Conductor:
         return self._report(found, history, notes, monotonic() - began)
 
     async def _tried(
-        self, installation: Installation, versions: Sequence[Version], database: Database, containers: Containers | None
-    ) -> tuple[list[Breach], History]:
+        self,
+        installation: Installation,
+        versions: Sequence[Version],
+        database: SandboxDatabase,
+        containers: Containers | None,
+    ) -> tuple[list[Breach], ChaosHistory]:
         for version in versions:
             await deploy(installation.store, version, origin=None, now=datetime.now(UTC))
         for _ in range(_SCHEDULERS):
@@ -169,12 +173,12 @@ class Conductor:
         found = {pid: tag for pid, tag in self._sandbox.attempts_alive().items() if working.get(tag) == pid}
         return found | (await containers.alive() if containers is not None else {})
 
-    async def _history(self, installation: Installation, containers: Containers | None) -> History:
+    async def _history(self, installation: Installation, containers: Containers | None) -> ChaosHistory:
         runs = await _patiently(lambda: _all_runs(installation))
         attempts: list[Attempt] = []
         for run in runs:
             attempts += await _patiently(partial(installation.store.list_attempts, run.id))
-        return History(
+        return ChaosHistory(
             self._acknowledged,
             runs,
             attempts,
@@ -185,13 +189,13 @@ class Conductor:
             self._setting.is_real,
         )
 
-    def _report(self, found: list[Breach], history: History, notes: Sequence[str], seconds: float) -> Report:
+    def _report(self, found: list[Breach], history: ChaosHistory, notes: Sequence[str], seconds: float) -> ChaosReport:
         sandbox = self._sandbox
         if found:
             sandbox.keep = True
             (sandbox.folder / "breaches.txt").write_text(evidence(self._kills, found))
             (sandbox.folder / "attempts.txt").write_text(attempt_lines(history.attempts))
-        return Report(
+        return ChaosReport(
             self._setting.seed,
             self._setting.database.partition("://")[0],
             self._setting.is_real,
@@ -230,7 +234,7 @@ async def _all_runs(installation: Installation) -> list[Run]:
         query["cursor"] = page.cursor
 
 
-def conduct(setting: Setting, progress: Progress, *, keep: bool = False, seconds: float | None = None) -> Report:
+def conduct(setting: Setting, progress: Progress, *, keep: bool = False, seconds: float | None = None) -> ChaosReport:
     """Conduct a chaos run in a new sandbox, which is removed unless `keep` is set or a promise was broken. No more is killed
     after `seconds`."""
     with Sandbox(keep=keep) as sandbox:
@@ -238,10 +242,10 @@ def conduct(setting: Setting, progress: Progress, *, keep: bool = False, seconds
         return run_in(sandbox, Conductor(setting, sandbox, progress, until))
 
 
-def run_in(sandbox: Sandbox, conductor: Conductor) -> Report:
+def run_in(sandbox: Sandbox, conductor: Conductor) -> ChaosReport:
     """Let the conductor do its work. SIGTERM ends it as Ctrl-C does: what was started is ended, and the sandbox removed."""
 
-    async def work() -> Report:
+    async def work() -> ChaosReport:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

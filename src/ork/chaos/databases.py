@@ -20,7 +20,7 @@ _URLS = ("postgresql://", "postgres://")
 _WRITE_SECONDS = 0.5  # how long a write is waited for
 
 
-class Database(Protocol):
+class SandboxDatabase(Protocol):
     """`url` is that of the store; None for the default of the project. `kills` names what `kill` does, for the report."""
 
     kills: str
@@ -86,7 +86,8 @@ class OwnPostgres:
     kills = "Postgres servers"
     url: str | None = None
 
-    def __init__(self, dice: Random) -> None:
+    def __init__(self, sandbox: Sandbox, dice: Random) -> None:
+        self._sandbox = sandbox
         self._dice = dice
         self._bin = programs()
         self._server: PostgresServer | None = None
@@ -97,8 +98,9 @@ class OwnPostgres:
                 "there are no programs of Postgres on this machine",
                 hint="install postgresql, name a server with --database postgresql://…, or use --database sqlite",
             )
+        self._sandbox.admit_others()  # it does not run as root
         try:
-            self._server = PostgresServer(self._bin)
+            self._server = PostgresServer(self._bin, within=self._sandbox.folder)
         except OSError as error:
             raise OrkError(f"a Postgres for the sandbox cannot be started: {error}") from error
         self.url = self._server.url("postgres")
@@ -121,7 +123,7 @@ class OwnPostgres:
 
     async def close(self) -> None:
         if self._server is not None:
-            self._server.remove()
+            self._server.stop()  # its files are removed with the sandbox, or kept with it
 
 
 class NewDatabase:
@@ -152,12 +154,12 @@ class NewDatabase:
             await self._database.drop()
 
 
-def database_of(kind: str, sandbox: Sandbox, dice: Random) -> Database:
+def database_of(kind: str, sandbox: Sandbox, dice: Random) -> SandboxDatabase:
     """`sqlite`, `postgres` (a server of our own), or the URL of a server that gets a new database."""
     if kind == SQLITE:
         return SqliteDatabase(sandbox)
     if kind == POSTGRES:
-        return OwnPostgres(dice)
+        return OwnPostgres(sandbox, dice)
     if kind.startswith(_URLS):
         return NewDatabase(kind)
     raise UsageError(

@@ -12,7 +12,7 @@ RECORDED = "recorded.py"
 STARTS, ENDS = "start", ("end", "failed")
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One line. `what` is start, end, failed or overlap; `attempt` is `run/task/index/number`. In a container, `pid` is 0."""
 
     what: str
@@ -25,24 +25,24 @@ class Entry(NamedTuple):
         return self.attempt.partition("/")[0]
 
 
-class Ledger:
+class AttemptLedger:
     """The ledger in a folder. Each line is read once, so that looking often stays cheap."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
         self.working: dict[str, int] = {}  # the attempts that have started and not ended, with their pids
         self.ended: set[str] = set()
         self._offset = 0
 
     @classmethod
-    def create(cls, folder: Path) -> Ledger:
+    def create(cls, folder: Path) -> AttemptLedger:
         """A new ledger, writable for the users of containers and tasks."""
         folder.mkdir()
         folder.chmod(0o777)
         return cls(folder)
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[LedgerEntry]:
         """All entries until now, in the order in which they were written."""
         try:
             with open(self.folder / "ledger", "rb") as file:
@@ -66,10 +66,10 @@ class Ledger:
         self.working = {attempt: each for attempt, each in self.working.items() if each != pid}
 
 
-def _parsed(text: str) -> Iterator[Entry]:
+def _parsed(text: str) -> Iterator[LedgerEntry]:
     for line in text.splitlines():
         what, attempt, pid, at = line.split(" ")
-        yield Entry(what, attempt, int(pid), float(at))
+        yield LedgerEntry(what, attempt, int(pid), float(at))
 
 
 def copy_recorder(folder: Path, name: str = RECORDED) -> Path:

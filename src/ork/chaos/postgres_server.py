@@ -17,17 +17,24 @@ _LOOK_SECONDS = 0.05
 
 
 class PostgresServer:
-    """Ends when this process does. `inside` is what its command line begins with, `host` its address there.
+    """Ends when this process does. `inside` is what its command line begins with, `host` its address there. Its folder is below
+    `within`, by default that of temporary files.
 
     It does not wait for the disk: it is killed, but the machine stays."""
 
     def __init__(
-        self, bin: Path, options: Sequence[str] = (), *, host: str = "127.0.0.1", inside: Sequence[str] = ()
+        self,
+        bin: Path,
+        options: Sequence[str] = (),
+        *,
+        host: str = "127.0.0.1",
+        inside: Sequence[str] = (),
+        within: Path | None = None,
     ) -> None:
         self.bin = bin
         self.host = host
         self.inside = inside
-        self.folder = Path(tempfile.mkdtemp(prefix="ork-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="ork-pg-", dir=within))
         self.folder.chmod(0o777)
         self.data = self.folder / "data"
         self.log_file = self.folder / "server.log"

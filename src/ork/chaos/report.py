@@ -14,7 +14,7 @@ MOST_SHOWN = 10
 _PROMISED = (Harm.LOST, Harm.DOUBLED, Harm.OVERLAPPING)
 
 
-class Report(Record):
+class ChaosReport(Record):
     """`folder` is the sandbox if it was kept, else None. `asked`: how many kills were wanted."""
 
     seed: int
@@ -39,7 +39,7 @@ class Report(Record):
         return Counter(breach.harm for breach in self.breaches)
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: ChaosReport) -> dict[str, Any]:
     return {
         "ok": not report.breaches,
         "complete": report.is_complete,
@@ -59,7 +59,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(report: ChaosReport) -> list[str]:
     """The summary for a person: what was killed, what ran, and whether every promise held."""
     from ork.status.formatting import count, duration
 

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ork.chaos.ledger import Ledger
+from ork.chaos.guardian import MARK, Guardian, members, temporary_of
+from ork.chaos.ledger import AttemptLedger
 from ork.executors.local_worker import ATTEMPT_VARIABLE
-from ork.executors.processes import Leader, ProcessEntry, attempt_of, family, kill_family, send_signal, tagged_processes
+from ork.executors.processes import Leader, ProcessEntry, attempt_of, family, kill_family, send_signal
 from ork.settings import Settings, load_settings
 
-MARK = "TMPDIR"
 # Shorter waits than by default, and long enough for a machine that is busy: a worker that is merely slow must not be given up.
 PACE = {
     "ORK_LEASE_SECONDS": "20",
@@ -51,12 +51,13 @@ class Sandbox:
         self.folder = Path(tempfile.mkdtemp(prefix="ork-chaos-"))
         self.project = self.folder / "project"
         self.project.mkdir()
-        self._temporary = self.folder / "tmp"
+        self._temporary = temporary_of(self.folder)
         self._temporary.mkdir()
-        self.ledger = Ledger.create(self.folder / "ledger")
+        self._guardian = Guardian(self.folder)
+        self.ledger = AttemptLedger.create(self.folder / "ledger")
         self.log = self.folder / "schedulers.log"
         self.keep = keep
-        self.command: tuple[str, ...] = (sys.executable, "-m", "ork.chaos.child")
+        self.command: tuple[str, ...] = (sys.executable, "-m", "ork", "scheduler")
         self.variables: dict[str, str] = {}
         self.schedulers: list[subprocess.Popen[bytes]] = []
 
@@ -67,6 +68,7 @@ class Sandbox:
         self.kill_everything()
         if not self.keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+        self._guardian.dismiss()
 
     def admit_others(self) -> None:
         """Let another user, whom tasks run as, enter the sandbox and keep temporary files in it."""
@@ -81,10 +83,9 @@ class Sandbox:
         return load_settings(folder=str(self.project), environ=self.environment())
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
-        """A new scheduler, which dies with this process."""
         with open(self.log, "ab") as log:
             started = subprocess.Popen(
-                [*self.command, str(os.getpid()), "scheduler"],
+                self.command,
                 cwd=self.project,
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
@@ -102,8 +103,7 @@ class Sandbox:
 
     def members(self) -> list[ProcessEntry]:
         """The living processes of the sandbox."""
-        mine = str(self._temporary)
-        return [process for process in tagged_processes(MARK) if process.attempt == mine]
+        return members(self.folder)
 
     def others(self) -> list[ProcessEntry]:
         """Its processes that are not schedulers: fork servers, workers, tasks."""

@@ -47,18 +47,18 @@ class Setting(Record):
     concurrent_runs: int = _RUNS_AT_ONCE
 
 
-class Prepared(Record):
+class PreparedProject(Record):
     versions: tuple[Version, ...]
     notes: tuple[str, ...]
     unrecorded: frozenset[tuple[str, str]] = frozenset()
 
 
-def prepare(setting: Setting, sandbox: Sandbox) -> Prepared:
+def prepare(setting: Setting, sandbox: Sandbox) -> PreparedProject:
     """Fill the sandbox's project, and make the versions that run in it."""
     return _real(setting, sandbox) if setting.is_real else _stand_ins(setting, sandbox)
 
 
-def _stand_ins(setting: Setting, sandbox: Sandbox) -> Prepared:
+def _stand_ins(setting: Setting, sandbox: Sandbox) -> PreparedProject:
     copy_recorder(sandbox.project)
     project = setting.settings.project_or_default
     _write_project(sandbox, _limits_of(project, setting.settings))
@@ -71,7 +71,7 @@ def _stand_ins(setting: Setting, sandbox: Sandbox) -> Prepared:
         (each.name, task.name) for each in made for task in each.tasks if isinstance(task.action, SubWorkflow)
     }
     versions = tuple(make_version(workflow, str(sandbox.project)) for workflow in made)
-    return Prepared(versions, tuple(notes), frozenset(runs_of_others))
+    return PreparedProject(versions, tuple(notes), frozenset(runs_of_others))
 
 
 def _limits_of(project: Project, settings: Settings) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _limits_of(project: Project, settings: Settings) -> dict[str, Any]:
     return kept
 
 
-def _real(setting: Setting, sandbox: Sandbox) -> Prepared:
+def _real(setting: Setting, sandbox: Sandbox) -> PreparedProject:
     settings = setting.settings
     _refuse_platforms(setting)
     _copy(settings.root, sandbox.project)
@@ -108,7 +108,7 @@ def _real(setting: Setting, sandbox: Sandbox) -> Prepared:
         versions.append(make_version(tasks.workflow(version), tasks.version_root(version)))
     tasks.write()
     notes = [f"{len(tasks.unjudged):,} tasks write no ledger: containers, Rust and executors of your own"]
-    return Prepared(tuple(versions), tuple(notes if tasks.unjudged else ()), frozenset(tasks.unrecorded))
+    return PreparedProject(tuple(versions), tuple(notes if tasks.unjudged else ()), frozenset(tasks.unrecorded))
 
 
 def _refuse_platforms(setting: Setting) -> None:

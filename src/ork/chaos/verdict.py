@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from ork.chaos.ledger import Entry
+from ork.chaos.ledger import LedgerEntry
 from ork.model.run import Run
 from ork.model.task import Attempt, AttemptStatus
 
@@ -42,26 +42,26 @@ class Kill(NamedTuple):
     several: bool = False
 
 
-class History(NamedTuple):
+class ChaosHistory(NamedTuple):
     """All that is known at the end. `acknowledged` are the runs that the store confirmed, by key; `unrecorded` are tasks, as
     (workflow, task), that write no ledger; `is_real`: tasks may fail and time out by themselves."""
 
     acknowledged: Mapping[str, str]
     runs: Sequence[Run]
     attempts: Sequence[Attempt]
-    entries: Sequence[Entry]
+    entries: Sequence[LedgerEntry]
     kills: Sequence[Kill]
     alive: Mapping[int, str] = {}
     unrecorded: Collection[tuple[str, str]] = ()
     is_real: bool = False
 
 
-def breaches(history: History) -> list[Breach]:
+def breaches(history: ChaosHistory) -> list[Breach]:
     """Every broken promise."""
     return [*_runs(history), *_ledger(history), *_attempts(history), *_alive(history)]
 
 
-def _runs(history: History) -> Iterator[Breach]:
+def _runs(history: ChaosHistory) -> Iterator[Breach]:
     known = {run.id: run for run in history.runs}
     for key, id in history.acknowledged.items():
         if id not in known:
@@ -76,7 +76,7 @@ def _runs(history: History) -> Iterator[Breach]:
             yield Breach(Harm.STUCK, run.id, f"the run of {run.workflow} is {run.status} and makes no progress")
 
 
-def _ledger(history: History) -> Iterator[Breach]:
+def _ledger(history: ChaosHistory) -> Iterator[Breach]:
     starts = Counter(entry.attempt for entry in history.entries if entry.what == "start")
     known = {str(attempt.key) for attempt in history.attempts}
     for attempt, number in starts.items():
@@ -89,7 +89,7 @@ def _ledger(history: History) -> Iterator[Breach]:
             yield Breach(Harm.OVERLAPPING, entry.attempt, "it started while another attempt of the task was at work")
 
 
-def _attempts(history: History) -> Iterator[Breach]:
+def _attempts(history: ChaosHistory) -> Iterator[Breach]:
     workflows = {run.id: run.workflow for run in history.runs}
     ended = {entry.attempt for entry in history.entries if entry.what == "end"}
     failed = {entry.attempt for entry in history.entries if entry.what == "failed"}
@@ -130,6 +130,6 @@ def _why(attempt: Attempt) -> str:
     return f"{attempt.status}: {message}" if message else str(attempt.status)
 
 
-def _alive(history: History) -> Iterator[Breach]:
+def _alive(history: ChaosHistory) -> Iterator[Breach]:
     for pid, attempt in history.alive.items():
         yield Breach(Harm.ORPHANED, attempt, f"its process {pid} is alive though all runs have ended")

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from ork.chaos.containers import Containers
-from ork.chaos.databases import Database
+from ork.chaos.databases import SandboxDatabase
 from ork.chaos.sandbox import Sandbox
 from ork.chaos.verdict import Kill
 from ork.executors.local_worker import ATTEMPT_VARIABLE
@@ -28,7 +28,9 @@ _CONTAINER_WEIGHTS = {SCHEDULER: 5, DATABASE: 2, CONTAINER: 10}
 class Killer:
     """Kills by dice. `containers` is None if tasks are processes."""
 
-    def __init__(self, sandbox: Sandbox, database: Database, dice: Random, containers: Containers | None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, database: SandboxDatabase, dice: Random, containers: Containers | None
+    ) -> None:
         self._sandbox, self._database, self._dice, self._containers = sandbox, database, dice, containers
         self._entries = -1  # in the ledger at the last kill of a scheduler or database
         self._ways: dict[str, Callable[[], Coroutine[Any, Any, Kill | None]]] = {

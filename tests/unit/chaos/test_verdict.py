@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ork.chaos.ledger import Entry
-from ork.chaos.verdict import Harm, History, Kill, breaches
+from ork.chaos.ledger import LedgerEntry
+from ork.chaos.verdict import ChaosHistory, Harm, Kill, breaches
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
@@ -28,8 +28,8 @@ def attempt(number: int, status: AttemptStatus) -> Attempt:
     return Attempt(key, status, "python", f"name{number}", "hash", NOW, finished_at=end)
 
 
-def entries(*lines: str) -> list[Entry]:
-    return [Entry(*line.split(), pid=1, at=0.0) for line in lines]  # type: ignore[misc]
+def entries(*lines: str) -> list[LedgerEntry]:
+    return [LedgerEntry(*line.split(), pid=1, at=0.0) for line in lines]  # type: ignore[misc]
 
 
 def kill(*attempts: str, several: bool = False, after: float = 1) -> Kill:
@@ -40,12 +40,12 @@ SUCCESS, LOST, FAILED = AttemptStatus.SUCCESS, AttemptStatus.LOST, AttemptStatus
 WORKED = entries(f"start {ONE}", f"end {ONE}")
 
 
-def history(**changes: Any) -> History:
+def history(**changes: Any) -> ChaosHistory:
     """One run with one task that succeeded, as it should be."""
     whole: dict[str, Any] = {
         "acknowledged": {"chaos-0": "r1"}, "runs": [run()], "attempts": [attempt(1, SUCCESS)], "entries": WORKED, "kills": [],
     }  # fmt: skip
-    return History(**(whole | changes))
+    return ChaosHistory(**(whole | changes))
 
 
 HELD = {

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from ork.chaos.conduct import Progress
+    from ork.chaos.report import ChaosReport
     from ork.chaos.setting import Setting
     from ork.model.workflow import Version
     from ork.settings import Settings
@@ -73,7 +74,6 @@ def chaos_command(
     from random import SystemRandom
 
     from ork.chaos.conduct import conduct
-    from ork.chaos.report import report_json, report_lines
     from ork.chaos.setting import Setting
 
     _check_system()
@@ -82,8 +82,6 @@ def chaos_command(
         _ask(versions, is_agreed, as_json=as_json)
     if is_real and image is not None:
         raise UsageError("--containers is for stand-ins", hint="with --real, tasks run where they always do")
-    if params and not is_real:
-        raise UsageError("-p is for --real: stand-ins have no params")
     setting = Setting(
         settings,
         tuple(versions),
@@ -94,17 +92,21 @@ def chaos_command(
         is_real,
         image,
         settings.docker_host,
-        {version.workflow.name: parse_params(version.workflow, params) for version in versions} if is_real else {},
+        _params(versions, params, is_real),
     )
-    names = ", ".join(sorted(setting.started))
-    _say(
-        f"chaos for {names}: {kills:,} kills, seed {setting.seed}, {setting.database.partition('://')[0]}, {_tasks(setting)}"
-    )
+    _announce(setting)
     try:
         report = conduct(setting, _progress(kills), keep=keep, seconds=timeout)
     finally:
         if sys.stderr.isatty():
             print(_ERASE, end="", file=sys.stderr, flush=True)
+    return _show(report, as_json)
+
+
+def _show(report: ChaosReport, as_json: bool) -> int:
+    """Prints the report, and returns the exit code."""
+    from ork.chaos.report import report_json, report_lines
+
     if as_json:
         print_json(report_json(report))
     else:
@@ -114,6 +116,23 @@ def chaos_command(
     if report.breaches:
         return FAILED
     return DONE if report.is_complete else TIMED_OUT
+
+
+def _params(versions: Sequence[Version], pairs: Sequence[str], is_real: bool) -> dict[str, dict[str, Any]]:
+    """The params of each workflow that gets runs: those of the given ones that it declares. UsageError for the others."""
+    if not is_real:
+        if pairs:
+            raise UsageError("-p is for --real: stand-ins have no params")
+        return {}
+    started = [version.workflow for version in versions if version.workflow.name in _started(versions)]
+    known = {param.name for workflow in started for param in workflow.params}
+    unknown = [pair for pair in pairs if pair.partition("=")[0] not in known]
+    found = {}
+    for workflow in started:
+        own = {param.name for param in workflow.params}
+        fitting = [pair for pair in pairs if pair.partition("=")[0] in own]
+        found[workflow.name] = parse_params(workflow, [*fitting, *unknown])  # names what is wrong with the unknown ones
+    return found
 
 
 def _check_system() -> None:
@@ -172,10 +191,13 @@ def _like(store: str) -> str:
     return "postgres" if store.startswith(("postgresql:", "postgres:")) else "sqlite"
 
 
-def _tasks(setting: Setting) -> str:
-    if setting.is_real:
-        return "the real tasks"
-    return f"stand-ins in {setting.image}" if setting.image is not None else "stand-ins for the tasks"
+def _announce(setting: Setting) -> None:
+    """Says what is tried, before it begins."""
+    stand_ins = f"stand-ins in {setting.image}" if setting.image is not None else "stand-ins for the tasks"
+    tasks = "the real tasks" if setting.is_real else stand_ins
+    database = setting.database.partition("://")[0]
+    names = ", ".join(sorted(setting.started))
+    _say(f"chaos for {names}: {setting.kills:,} kills, seed {setting.seed}, {database}, {tasks}")
 
 
 def _say(text: str) -> None:
