@@ -65,7 +65,7 @@ ui-tests: $(STAMPS)/test
 
 portable: $(STAMPS)/test
 	-scripts/components.sh postgres docker network
-	ORK_SYSTEM=portable $(BIN)/python -m pytest -n $(JOBS) tests/acceptance tests/unit/system
+	ORK_SYSTEM=portable $(BIN)/python -m pytest -n $(JOBS) tests/acceptance
 
 canary: $(STAMPS)/release
 	PATH="$(abspath $(BIN)):$$PATH" scripts/canary.sh newest

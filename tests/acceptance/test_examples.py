@@ -101,6 +101,7 @@ def test_etl_runs_in_order_and_writes_its_file(run_example: RunExample) -> None:
     assert json.loads((folder / "out/totals.json").read_text()) == {"ada": 165, "cyd": 200}
 
 
+@pytest.mark.linux
 def test_small_tasks_share_a_few_processes(run_example: RunExample) -> None:
     code, run, _ = run_example("small_tasks")
     total = task_of(run, "total")["output"]

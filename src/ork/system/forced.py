@@ -9,10 +9,9 @@ _LACKING = {
     "os": (
         "copy_file_range", "eventfd", "fdatasync", "getresgid", "getresuid", "memfd_create", "pidfd_open", "pipe2",
         "posix_fadvise", "posix_fallocate", "sched_getaffinity", "sched_setaffinity", "setns", "setresgid", "setresuid",
-        "splice", "unshare", "waitid", "O_TMPFILE", "O_PATH",
+        "splice", "unshare", "waitid",
     ),
     "resource": ("prlimit",),
-    "select": ("epoll",),
     "signal": ("pidfd_send_signal", "sigtimedwait", "sigwaitinfo"),
     "_signal": ("pidfd_send_signal", "sigtimedwait", "sigwaitinfo"),
     "socket": ("SOCK_CLOEXEC", "SOCK_NONBLOCK", "SOCK_SEQPACKET"),
@@ -22,7 +21,6 @@ _LACKING = {
 _MODULES = (
     "os",
     "resource",
-    "select",
     "time",
     "_signal",
     "_socket",

@@ -235,8 +235,8 @@ def unnamed_file(name: str) -> int:
 
 
 def memory_file(name: str) -> tuple[int, str]:
-    """A descriptor of a new, empty file that is never on a disk, and a path at which other processes of this user open it. OSError
-    where HAS_MEMORY_FILES is False."""
+    """A descriptor of a new, empty file, and a path at which other processes of this user open it. The file is never on a disk,
+    where HAS_MEMORY_FILES is True."""
     descriptor = os.memfd_create(name)
     return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
 

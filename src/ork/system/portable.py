@@ -247,7 +247,10 @@ def unnamed_file(name: str) -> int:
 
 
 def memory_file(name: str) -> tuple[int, str]:
-    raise OSError(f"this system has no memory files ({name})")
+    """A file that only this user can read, in the folder for temporary files. The caller removes it."""
+    from tempfile import mkstemp
+
+    return mkstemp(prefix=f"ork-{name}-")
 
 
 def sealed_file(name: str, content: bytes) -> tuple[int, str]:  # noqa: ARG001

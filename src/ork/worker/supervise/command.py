@@ -210,7 +210,7 @@ class CommandJob:
             except OSError:
                 pass  # then like any other input
         has_secrets = any("secret" in bound for bound in (self._spec["inputs"] or {}).values())
-        if has_secrets and self._exchange is None and system.HAS_MEMORY_FILES:
+        if has_secrets and self._exchange is None:
             return self._open_in_memory(data)
         self._input_file = self._objects.work_file(self._spec["attempt"], "input.json")
         if self._exchange is not None:
@@ -230,9 +230,11 @@ class CommandJob:
             time.sleep(0.2)
 
     def _open_in_memory(self, data: bytes) -> str:
-        """Keep an input with secrets in memory, so that no crash leaves them on the disk."""
+        """Keep an input with secrets in memory, if possible, so that no crash leaves them on the disk."""
         self._stdin, path = system.memory_file("input")
         self._ours.append(self._stdin)
+        if not system.HAS_MEMORY_FILES:
+            self._input_file = path  # removed at the end
         self._write_input(data)
         return path
 
