@@ -12,6 +12,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 import time
+from functools import partial
 
 from ork.errors import DocumentError, ObjectsError
 from ork.model.value_reference import FILES_IN_IMAGE, is_json_file
@@ -126,7 +127,7 @@ def _copy(documents: StandIn, reference: str, size: int, file: Any) -> None:
     place = 0
     while place < size:
         most = min(_CHUNK, size - place)
-        data = _patiently(lambda place=place, most=most: documents.read_value(reference, place, most), GATE_SECONDS)
+        data = _patiently(partial(documents.read_value, reference, place, most), GATE_SECONDS)
         if not data:
             raise DocumentError(f"the value {reference} is no longer in the object store")
         file.write(data)
