@@ -12,6 +12,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 import time
+from functools import partial
 
 from ork.errors import DocumentError, ObjectsError
 from ork.model.value_reference import FILES_IN_IMAGE, is_json_file
@@ -122,15 +123,11 @@ def _put_files(documents: StandIn, spec: dict[str, Any], secrets: dict[str, str]
         _touch(f"{folder}/{os.path.basename(spec['to_file'])}")  # it is mounted over this
 
 
-def _piece(documents: StandIn, reference: str, place: int, most: int) -> Any:
-    return _patiently(lambda: documents.read_value(reference, place, most), GATE_SECONDS)
-
-
 def _copy(documents: StandIn, reference: str, size: int, file: Any) -> None:
     place = 0
     while place < size:
         most = min(_CHUNK, size - place)
-        data = _piece(documents, reference, place, most)
+        data = _patiently(partial(documents.read_value, reference, place, most), GATE_SECONDS)
         if not data:
             raise DocumentError(f"the value {reference} is no longer in the object store")
         file.write(data)
