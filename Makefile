@@ -6,6 +6,10 @@
 #   make cloud    only the tests on servers that stand for a cloud's services
 #   make kubernetes  only the tests on a real Kubernetes API server, which is built first (a quarter of an hour, once)
 #   make ui-tests  only the pages of the web UI in a real browser
+#   make portable  the acceptance tests without what only Linux has, as on macOS
+#   make canary   unit tests and examples with the newest and with the oldest versions of all dependencies
+#   make lock     write the lock files of the images anew
+#   make release  build sdist, wheel, SBOM and image twice, compare them, and write them to dist
 #   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
@@ -28,7 +32,7 @@ JOBS ?= 3
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo cloud-demo test docs cloud kubernetes ui-tests soak check lint format bench perf mutants ui ui-check ui-types clean
+.PHONY: demo cloud-demo test docs cloud kubernetes ui-tests portable canary lock release soak check lint format bench perf mutants ui ui-check ui-types clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -58,6 +62,21 @@ kubernetes: $(STAMPS)/test
 ui-tests: $(STAMPS)/test
 	-scripts/components.sh browser dex
 	$(BIN)/python -m pytest -n $(JOBS) -m ui $(TESTS)
+
+portable: $(STAMPS)/test
+	-scripts/components.sh postgres docker network
+	ORK_SYSTEM=portable $(BIN)/python -m pytest -n $(JOBS) tests/acceptance tests/unit/system
+
+canary: $(STAMPS)/release
+	PATH="$(abspath $(BIN)):$$PATH" scripts/canary.sh newest
+	PATH="$(abspath $(BIN)):$$PATH" scripts/canary.sh oldest
+
+lock: $(STAMPS)/release
+	PATH="$(abspath $(BIN)):$$PATH" scripts/lock.sh
+
+# RELEASE: options of scripts/release.py, such as --base python:3.12-slim@sha256:… or --no-image
+release: $(STAMPS)/release
+	$(BIN)/python scripts/release.py $(RELEASE)
 
 soak: $(STAMPS)/test
 	-scripts/components.sh postgres docker network pgbouncer faketime minio kubernetes helm

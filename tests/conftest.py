@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ork.system import inherited_variables, system
+
 # A slow machine is no reason to fail: properties are judged by what they find, not by how long it took.
 settings.register_profile("ork", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", parent=settings.get_profile("ork"), max_examples=25)  # for `make check`
@@ -44,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.relative_to(config.rootpath).parts[1] in SLOW_PLACES:
             item.add_marker("slow")
+        if system.NAME != "Linux" and item.get_closest_marker("linux"):
+            item.add_marker(pytest.mark.skip("only Linux has this"))
     items.sort(key=lambda item: item.get_closest_marker("kubernetes") is not None)
     if "soak" in config.option.markexpr:
         return
@@ -65,7 +69,7 @@ def plain_environment() -> dict[str, str]:
     dropped = ("ORK_", "OTEL_", "PYTEST_")
     unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "FORCE_COLOR", "CLICOLOR_FORCE"}
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped) and k not in unwanted}
-    return {**kept, "NO_COLOR": "1"}
+    return {**kept, "NO_COLOR": "1", **inherited_variables()}
 
 
 @pytest.fixture

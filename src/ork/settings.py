@@ -315,8 +315,9 @@ def _with_objects(project: Project, url: str | None) -> Project:
 
 
 def _with_cluster(project: Project, environ: Mapping[str, str]) -> Project:
-    """The project with what a deployment says about Kubernetes: ORK_KUBERNETES_NAMESPACE, _CONTEXT and _IMAGE."""
-    given = {name: environ.get(f"ORK_KUBERNETES_{name.upper()}") or None for name in ("namespace", "context", "image")}
+    """The project with what a deployment says about Kubernetes: ORK_KUBERNETES_NAMESPACE, _CONTEXT, _IMAGE and _OBJECTS_SECRET."""
+    names = ("namespace", "context", "image", "objects_secret")
+    given = {name: environ.get(f"ORK_KUBERNETES_{name.upper()}") or None for name in names}
     if not any(given.values()):
         return project
     from ork.model.kubernetes import ClusterDefaults, KubernetesPlace
@@ -324,7 +325,8 @@ def _with_cluster(project: Project, environ: Mapping[str, str]) -> Project:
 
     own = project.kubernetes or ClusterDefaults()
     place = KubernetesPlace(given["context"] or own.place.context, given["namespace"] or own.place.namespace)
-    return replaced(project, kubernetes=ClusterDefaults(place, given["image"] or own.image))
+    made = ClusterDefaults(place, given["image"] or own.image, given["objects_secret"] or own.objects_secret)
+    return replaced(project, kubernetes=made)
 
 
 def _with_workers(project: Project, text: bytes, root: str) -> Project:

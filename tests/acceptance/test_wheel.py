@@ -19,9 +19,13 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    return built_into(tmp_path_factory.mktemp("wheel"))
+
+
+def built_into(folder: Path) -> Path:
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    done = subprocess.run(build, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         pytest.skip(f"the wheel cannot be built here: {done.stderr[-300:]}")
     [built] = folder.glob("*.whl")
@@ -48,6 +52,10 @@ def answer_of(ork: Path, folder: Path, *words: str) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
+
+
+def test_a_second_build_has_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    assert built_into(tmp_path).read_bytes() == wheel.read_bytes()
 
 
 def test_ork_bench_measures_beside_its_floor(ork: Path, tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_only_the_settings_read_the_environment(tree: Path) -> None:
     """Workers and whoever starts processes pass it on; nobody else looks at it, except for a bucket's own credentials."""
     may = ("settings.py", "terminal.py", "worker/", "executors/local", "bench/", "in_process/")
     may += ("objects/buckets/environment.py",)
+    may += ("system/__init__.py",)  # before anything else is loaded: which system to use
     may += ("importers/copied/", "eject/copied/")  # run in projects, not in Ork
     source = tree / "src" / "ork"
     readers = [

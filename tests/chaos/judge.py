@@ -1,4 +1,4 @@
-"""An external judge: every attempt writes to a ledger outside of Ork and holds a lock while it runs.
+"""An external judge: every attempt writes to a ledger outside of Ork and holds a lock while it runs (`ork.chaos.ledger`).
 
 The ledger cannot be fooled by what Ork believes: it counts what really started, ended and overlapped.
 """
@@ -17,30 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-TASK = """\
-import fcntl, os, sys, time
-
-def work(folder, seconds):
-    me = "{ORK_RUN_ID} {ORK_TASK_NAME} {ORK_ATTEMPT}".format(**os.environ)
-    lock_name = "{ORK_RUN_ID}.{ORK_TASK_NAME}.lock".format(**os.environ)
-    ledger = os.open(os.path.join(folder, "ledger"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    lock = os.open(os.path.join(folder, lock_name), os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.write(ledger, ("overlap " + me + "\\n").encode())
-    os.write(ledger, ("start " + me + "\\n").encode())
-    time.sleep(seconds)
-    os.write(ledger, ("end " + me + "\\n").encode())
-    os.close(lock)
-    os.close(ledger)
-
-def main():
-    work(os.path.join(os.getcwd(), "judged"), float(os.environ["SECONDS"]))
-
-if __name__ == "__main__":
-    work(sys.argv[1], float(sys.argv[2]))
-"""
+from ork.chaos.ledger import RECORDED, Entry, Ledger, copy_recorder
+from ork.chaos.sandbox import environment
 
 FAST = {
     "ORK_LEASE_SECONDS": "6",
@@ -63,12 +41,11 @@ class Court:
     inside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        (self.folder / "judged").mkdir()
-        (self.folder / "task.py").write_text(TASK)
+        self._ledger = Ledger.create(self.folder / "judged")
+        copy_recorder(self.folder)
 
     def environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("ORK_", "PYTHONDONT"))}
-        return clean | dict(self.pace) | self.settings
+        return environment({**self.pace, **self.settings})
 
     def ork(self, *words: str, inside: Sequence[str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -104,11 +81,13 @@ class Court:
         assert done.returncode == 0, done.stderr
 
     def task(self, seconds: float, **fields: Any) -> dict[str, Any]:
-        return {"command": [sys.executable, "task.py", str(self.folder / "judged"), str(seconds)], **fields}
+        words = [sys.executable, RECORDED, "stand-in", str(self.folder / "judged"), str(seconds)]
+        return {"command": words, **fields}
 
     def function(self, seconds: float, **fields: Any) -> dict[str, Any]:
         """The same as a Python function."""
-        return {"file": "task.py", "env": {"SECONDS": str(seconds)}, **fields}
+        env = {"CHAOS_LEDGER": str(self.folder / "judged"), "CHAOS_SECONDS": str(seconds)}
+        return {"file": RECORDED, "env": env, **fields}
 
     def trigger(self, name: str) -> str:
         done = self.ork("trigger", name)
@@ -123,11 +102,7 @@ class Court:
 
     def ledger(self) -> list[tuple[str, str]]:
         """(what, "run task attempt") in the order it was written."""
-        path = self.folder / "judged" / "ledger"
-        if not path.exists():
-            return []
-        lines = path.read_text().splitlines()
-        return [(what, who) for what, _, who in (line.partition(" ") for line in lines)]
+        return [(entry.what, _short(entry)) for entry in self._ledger.read()]
 
     def starts(self) -> Counter[str]:
         return Counter(who for what, who in self.ledger() if what == "start")
@@ -148,6 +123,11 @@ class Court:
                 if marker in command:
                     found.append(int(entry))
         return found
+
+
+def _short(entry: Entry) -> str:
+    run, task, _, number = entry.attempt.split("/")
+    return f"{run} {task} {number}"
 
 
 def eventually(holds: Callable[[], Any], seconds: float = 60.0) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from ork.chaos.ledger import RECORDED
 from ork.compile.content import make_version
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.model.workflow import Catchup, Command, CompiledWorkflow, Const, Schedule, TaskSpec
@@ -111,7 +112,7 @@ class Trap:
 
 async def _prepare(store: Any, court: Court) -> None:
     """One run is due: two tasks, the second after the first."""
-    words = (sys.executable, "task.py", str(court.folder / "judged"), "0.05")
+    words = (sys.executable, RECORDED, "stand-in", str(court.folder / "judged"), "0.05")
     action = Command(tuple(map(Const, words)))
     tasks = (
         TaskSpec("a", "process", action, retries=3),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ork.chaos.ledger import RECORDED
+
 from .judge import Court, eventually, kill
 
 pytestmark = pytest.mark.slow
@@ -114,7 +116,7 @@ def test_killing_the_shim_or_the_users_process_leads_to_the_next_attempt_without
     scheduler = court.start("scheduler")
     try:
         eventually(lambda: court.starts())
-        pid = next(p for p in court.processes() if b"task.py" in Path(f"/proc/{p}/cmdline").read_bytes())
+        pid = next(p for p in court.processes() if RECORDED.encode() in Path(f"/proc/{p}/cmdline").read_bytes())
         os.kill(shim_of(pid) if victim == "shim" else pid, signal.SIGKILL)
         eventually(lambda: finished(court, [id]))
     finally:

@@ -301,6 +301,22 @@ def test_two_passes_that_end_with_the_same_due_time_leave_one_call(scene: Scene)
     assert len(scene.wait(700)) == 1
 
 
+def test_a_time_that_was_set_and_replaced_often_costs_no_more_to_set_again(scene: Scene) -> None:
+    """A daily schedule, and runs in between: each run's passes replace the timer of the schedule, and the last sets it again."""
+    midnight = BEGIN.replace(microsecond=0) + timedelta(hours=12)
+    costs = []
+    for _ in range(6):
+        scene.alarm().begin_pass().finish(scene.now + timedelta(seconds=30))
+        scene.now += timedelta(seconds=5)
+        before = scene.requests()
+        scene.alarm().begin_pass().finish(midnight)
+        costs.append(scene.requests() - before)
+        scene.now += timedelta(seconds=5)
+    assert max(costs[1:]) == min(costs[1:]), costs
+    assert scene.alarm().next() == midnight
+    assert len(scene.wait(24 * 3600)) == 1
+
+
 def test_a_pass_that_took_too_long_removes_nothing_of_others(scene: Scene) -> None:
     scene.alarm().begin_pass().finish(scene.now + timedelta(minutes=10))
     slow = scene.alarm().begin_pass()

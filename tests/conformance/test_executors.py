@@ -203,7 +203,7 @@ class KubernetesSubject(CommandSubject):
         self._close = ExitStack()
         namespace = self._close.enter_context(cluster.namespace())
         self._container = container_on(cluster.images.ork, folder)
-        make = partial(executor_on, cluster.kubeconfig, namespace)
+        make = partial(executor_on, cluster.scheduler(namespace), namespace)
         super().__init__(folder, lambda documents, _: make(documents), lambda name: name.replace(namespace, "other"))
 
     def _command(self, script: str, task: str) -> LaunchOrder:

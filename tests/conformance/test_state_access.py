@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from ork.errors import RefusedError
 from ork.model.access import AuditEntry, Role, Token
+from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
@@ -285,6 +287,20 @@ async def test_pages_of_changes_pass_nothing_over(store: StateStore) -> None:
         seen += [run.id for run in page.runs]
         mark = page.mark
     assert seen == [*created, *sorted(run.id for run in together)]
+
+
+async def test_one_param_of_many_runs_is_read(store: StateStore) -> None:
+    of = await deploy(store)
+    values: list[Any] = ["mon", 5, 5.5, None, False, [1, {"a": "\u0000ü"}], {"day": "nested"}, "x" * 100_000]
+    given = [{"day": value, 'wee"k': "day"} for value in values]
+    runs = await store.create_runs([new_run(of, params=each) for each in [*given, {}, {"other": {"day": 1}}]], NOW)
+    ids = [run.id for run in runs]
+    found = await store.param_values([*ids, RunId("unknown")], "day")
+    assert found == dict(zip(ids, values, strict=False))
+    assert [found[id] is False for id in ids[:5]] == [False, False, False, False, True]
+    assert await store.param_values(ids[1:3], "day") == {ids[1]: 5, ids[2]: 5.5}
+    assert await store.param_values(ids[:1], 'wee"k') == {ids[0]: "day"}
+    assert await store.param_values(ids, "da") == await store.param_values([], "day") == {}
 
 
 async def test_runs_in_lists_come_without_their_params(store: StateStore) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import ork.executors.processes as machine
+from ork.system import system
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.name for path in FOLDER.iterdir() if (path / "project").is_dir())
@@ -51,7 +51,7 @@ def _in_sqlite(dump: str, root: Path) -> Iterator[str]:
     raw = sqlite3.connect(path)
     raw.executescript(dump)
     # Leases are in seconds since the boot: on a machine that was booted just now an old one would still be valid.
-    soon = time.clock_gettime(time.CLOCK_BOOTTIME) + 1
+    soon = system.awake_seconds() + 1
     raw.execute("UPDATE schedulers SET lease_until = min(lease_until, ?)", (soon,))
     raw.commit()
     raw.close()

@@ -160,6 +160,7 @@ READS: dict[str, Verb] = {
     "shorten_ids": lambda store, given: store.shorten_ids([given.ready], 4),
     "read_shared_settings": lambda store, _: store.read_shared_settings(),
     "leftovers": lambda store, _: store.leftovers(10),
+    "param_values": lambda store, given: store.param_values([given.ready], "day"),
     "last_runs": lambda store, _: store.last_runs(["flow"]),
     "limit_use": lambda store, _: store.limit_use(),
     "list_alerts": lambda store, given: store.list_alerts(given.ready),

@@ -99,7 +99,18 @@ PRINTED = (
     ("runs", "--limit", "200"), ("runs",), ("status",), ("doctor",), ("workflows",), ("schedules",), ("token", "list"),
     ("locations",), ("audit",), ("approvals",), ("alerts",),
 )  # fmt: skip
-PATHS = ("/workflows", "/schedules", "/tokens", "/locations", "/audit", "/schedulers", "/limits", "/status", "/runs")
+PATHS = (
+    "/workflows",
+    "/schedules",
+    "/tokens",
+    "/locations",
+    "/audit",
+    "/schedulers",
+    "/limits",
+    "/status",
+    "/runs",
+    "/runs?param=day:mon",
+)
 
 
 class Scene:

@@ -56,7 +56,10 @@ def _shelf(folder: Path) -> Iterator[str]:
 
 def _wheels(folder: Path) -> None:
     """Of everything the image installs, by this machine's own pip."""
-    words = [sys.executable, "-m", "pip", "wheel", "-q", "-w", str(folder), f"{ROOT}[{EXTRAS}]", "hatchling"]
+    locked = [sys.executable, "deploy/locked.py", "pyproject.toml", "deploy/requirements.lock", EXTRAS]
+    (folder / "locked.txt").write_text(subprocess.check_output(locked, cwd=ROOT, text=True))
+    words = [sys.executable, "-m", "pip", "download", "-q", "-d", str(folder), "--require-hashes"]
+    words += ["-r", str(folder / "locked.txt"), "-r", str(ROOT / "deploy/build.lock")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         pytest.skip(f"the packages of the image cannot be had here: {done.stderr[-300:]}")

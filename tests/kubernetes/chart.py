@@ -28,6 +28,7 @@ EVERYTHING = {
     "networkPolicy": {"apiFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}]},
     "project": {"workers": {"large": {"memory": "8Gi"}}, "locations": {"etl": {"image": "etl:1"}}, "files": {"pods/gpu.yaml": "{}"}},
     "scheduler": {"drain": True},
+    "tasks": {"objectsSecret": "bucket-keys"},
     "api": {"trustedProxies": ["10.0.0.0/8"], "allowedHosts": ["ork.internal"]},
     "env": [{"name": "AWS_REGION", "value": "eu-central-1"}],
     "nodeSelector": {"kubernetes.io/os": "linux"},

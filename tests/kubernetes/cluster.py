@@ -30,6 +30,7 @@ import pytest
 import yaml
 from lightkube import Client, KubeConfig
 
+from ork.executors.kubernetes.access import NEEDED
 from tests.docker import Daemon, busybox, daemon_or_skip, program, python_image
 from tests.integration.location_images import ork_base
 from tests.kubernetes.images import control_plane_image
@@ -52,6 +53,11 @@ kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules: [{level: Metadata}]
 """
+
+
+def scheduler_name(namespace: str) -> str:
+    """The user that `Cluster.scheduler` makes, as the API server names it."""
+    return f"system:serviceaccount:{namespace}:ork"
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,23 @@ class Cluster:
             "spec": {"expirationSeconds": seconds},
         }
         return str(self.request("POST", path, body)["status"]["token"])
+
+    def scheduler(self, namespace: str, *, url: str | None = None) -> Path:
+        """The kubeconfig of a service account that may do what a scheduler needs in the namespace, and nothing else. Its user is
+        `scheduler_name(namespace)`."""
+        name = {"name": "ork"}
+        rules = []
+        for verb, resource in NEEDED:
+            group, _, path = resource.partition("/")
+            rules.append({"apiGroups": [group], "resources": [path], "verbs": [verb]})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", **name}
+        subject = {"kind": "ServiceAccount", "namespace": namespace, **name}
+        self.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": name})
+        path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+        self.request("POST", f"{path}/roles", {"metadata": name, "rules": rules})
+        self.request("POST", f"{path}/rolebindings", {"metadata": name, "roleRef": role, "subjects": [subject]})
+        token = self.token_of(namespace, "ork")
+        return self.write_kubeconfig(f"scheduler-{namespace}", url=url, token=token, namespace=namespace)
 
     def requests(self, user: str = "") -> list[Request]:
         """What was asked of the API server since it was started first, by users whose name contains `user`."""

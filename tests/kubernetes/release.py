@@ -32,6 +32,10 @@ class Release:
     def rollback(self) -> None:
         self._helm("rollback", "ork", *WAIT)
 
+    def test(self) -> None:
+        """`helm test`, which leaves nothing when it succeeds."""
+        self._helm("test", "ork", "--timeout", "8m")
+
     def uninstall(self) -> None:
         self._helm("uninstall", "ork", *WAIT)
 
@@ -65,6 +69,12 @@ class Release:
     def run(self, workflow: str) -> str:
         """The id of a new run."""
         return str(self.ask("POST", f"/workflows/{workflow}/runs", {})["id"])
+
+    def pods(self, part: str) -> list[Document]:
+        """Of a part of the control plane."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods?labelSelector=app.kubernetes.io/component={part}"
+        found: list[Document] = self.cluster.request("GET", path)["items"]
+        return found
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
         for _ in range(600):

@@ -29,13 +29,15 @@ class Scene:
         environment: dict[str, str],
         objects: str,
         kubeconfig: Path,
+        objects_secret: str | None = None,
     ) -> None:
         self.folder, self.cluster, self.namespace = folder, cluster, namespace
         self.environment = {**environment, **PACE, "KUBECONFIG": str(kubeconfig), "ORK_OBJECTS": objects}
         self.shared = folder / "shared"
         self.shared.mkdir()
         self.ledger = self.shared / "ledger"
-        about = f"{{namespace: {namespace}, image: '{cluster.images.ork}'}}"
+        secret = f", objects_secret: {objects_secret}" if objects_secret else ""
+        about = f"{{namespace: {namespace}, image: '{cluster.images.ork}'{secret}}}"
         self.write("ork.yaml", f"default_where: kubernetes\nkubernetes: {about}\n")
         mount = f"{{name: main, volumeMounts: [{{name: shared, mountPath: {self.shared}}}]}}"
         volume = f"{{name: shared, hostPath: {{path: {self.shared}}}}}"
@@ -86,8 +88,11 @@ class Scene:
         found: dict[str, Any] = json.loads(self.ork("show", run, "--json"))
         return found
 
+    def is_over(self, run: str) -> bool:
+        return self.show(run)["status"] in ("success", "failed", "cancelled")
+
     def ended(self, run: str, seconds: float = 240) -> dict[str, Any]:
-        self.until(lambda: self.show(run)["status"] in ("success", "failed", "cancelled"), seconds, 1.0)
+        self.until(lambda: self.is_over(run), seconds, 1.0)
         return self.show(run)
 
     def until(self, is_so: Callable[[], object], seconds: float = 240, pause: float = 0.2) -> None:

@@ -27,17 +27,20 @@ def executor_on(
 
 
 def shared_folders(*folders: Path) -> dict[str, Any]:
-    """A pod template by which the program sees these folders of this machine, at the same place."""
+    """A pod template by which the program, and what is beside it, sees these folders of this machine, at the same place."""
     names = {f"shared-{number}": str(folder) for number, folder in enumerate(folders)}
     mounts = [{"name": name, "mountPath": path} for name, path in names.items()]
     volumes = [{"name": name, "hostPath": {"path": path}} for name, path in names.items()]
     containers = [{"name": name, "volumeMounts": mounts} for name in ("main", "ork-begin", "ork-upload")]
-    return {"metadata": {}, "spec": {"volumes": volumes, "containers": containers[:1]}}
+    return {
+        "metadata": {},
+        "spec": {"volumes": volumes, "containers": containers[:1], "initContainers": containers[1:]},
+    }
 
 
 def container_on(image: str, *folders: Path, **changes: Any) -> dict[str, Any]:
     """`container` of a spec whose pod shares these folders."""
-    return pod_document(image, template=shared_folders(*folders), **changes)
+    return pod_document(image, **{"template": shared_folders(*folders), **changes})
 
 
 def group_on(

@@ -60,6 +60,7 @@ def test_trial_in_one_pod_runs_the_sample_and_leaves_no_trace(cluster: Cluster, 
     }
     release = Release(cluster, home, values)
     release.install()
+    release.test()
     deploy(release, sample(cluster.images.busybox))
     run = release.ended(release.run("sample"))
     assert run["status"] == "success", release.explained()
@@ -69,7 +70,7 @@ def test_trial_in_one_pod_runs_the_sample_and_leaves_no_trace(cluster: Cluster, 
 
 
 @pytest.mark.soak
-def test_upgrade_under_load_and_rollback(cluster: Cluster, home: str) -> None:
+def test_upgrade_under_load_rollback_and_ticks(cluster: Cluster, home: str) -> None:
     server = server_or_skip()
     database = server.new_database()
     secrets = f"/api/v1/namespaces/{home}/secrets"
@@ -93,6 +94,10 @@ def test_upgrade_under_load_and_rollback(cluster: Cluster, home: str) -> None:
     for run in load.runs:
         ended = release.ended(run)
         assert ended["status"] == "success", ended
+    release.upgrade(scheduler={"mode": "tick"})
+    release.until("schedulers are gone", lambda: not release.pods("scheduler"))
+    by_ticks = release.ended(release.run("sample"))
+    assert by_ticks["status"] == "success", release.explained()
     release.uninstall()
     release.until("nothing is left", lambda: release.left() == [])
     server.drop_database(database)

@@ -3,11 +3,16 @@ times."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ork.bench.ground import Ground
 from ork.bench.pages.browser import floor_seconds, hide, is_drawn, seconds_until
+from ork.bench.scale import QUICK
+from ork.bench.scenarios.ui import ui
+from ork.model.record import replaced
 from tests.ui.conftest import NewPage, UiServer
 
 if TYPE_CHECKING:
@@ -84,3 +89,35 @@ def test_a_hidden_page_asks_nothing_and_has_no_connection(live_server: UiServer,
     assert asked == []
     hide(page, False)
     page.get_by_role("grid").get_by_text(run[:6]).first.wait_for()
+
+
+def test_all_tabs_of_a_browser_share_one_stream_and_say_that_they_are_live(server: UiServer, new_page: NewPage) -> None:
+    first = new_page(server)
+    streams: set[Any] = set()
+    first.context.on("request", lambda request: streams.add(request) if "/events" in request.url else None)
+    first.context.on("requestfailed", lambda request: streams.discard(request))
+    tabs = [first, *(first.context.new_page() for _ in range(3))]
+    for tab in tabs:
+        tab.goto(f"{server.url}/ui/runs")
+        tab.locator(".liveness.is-live").wait_for()
+    assert len(streams) == 1
+    for left, tab in zip((1, 1, 1, 0), tabs, strict=True):  # the next one takes over
+        hide(tab)
+        while len(streams) != left:
+            first.wait_for_timeout(100)
+
+
+@pytest.mark.soak
+def test_every_gate_is_measured_in_one_go(tmp_path: Path) -> None:
+    """Only that each has a figure. What the figures are depends on the machine: `ork bench ui`."""
+    small = replaced(QUICK, ui_runs=200, ui_deep=(200, 300), ui_wide=300, ui_log_mb=1, ui_live=10)
+    parts = ui(small, Ground(tmp_path))
+    assert [part["scenario"] for part in parts] == [
+        "ui-sizes", "ui-home", "ui-graph", "ui-graph", "ui-timeline", "ui-table", "ui-mosaic", "ui-log-end", "ui-log-line",
+        "ui-log-search", "ui-log-memory", "ui-status-beside", "ui-hidden", "ui-tabs", "ui-five-pages",
+    ]  # fmt: skip
+    figures = [gate["value"] for part in parts for gate in part["gates"]]
+    assert None not in figures
+    assert {part["scenario"]: part["target_met"] for part in parts if part["scenario"] in ("ui-sizes", "ui-hidden", "ui-tabs")} == {
+        "ui-sizes": True, "ui-hidden": True, "ui-tabs": True,
+    }  # fmt: skip

@@ -60,6 +60,40 @@ def test_a_run_is_cancelled_by_keyboard(live_server: UiServer, new_page: NewPage
     page.locator("h1").get_by_text("cancelled").wait_for()
 
 
+def test_an_approval_is_given_at_home_by_keyboard(live_server: UiServer, new_page: NewPage) -> None:
+    page = new_page(live_server)
+    page.get_by_role("button", name="Approve").wait_for()
+    tab_to(page, "^Approve ")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_label("Comment").wait_for()
+    page.keyboard.type("looks right")  # the comment has the focus
+    assert "--comment 'looks right'" in page.get_by_role("dialog").locator("code").inner_text()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Approve").wait_for(state="detached")
+    assert until_ended(live_server, page, "release") == "success"
+    run = live_server.run("release", "success")
+    assert "looks right" in str(live_server.get(f"/runs/{run}/tasks?name=approve")["tasks"])
+
+
+def test_a_question_is_left_by_keyboard(live_server: UiServer, new_page: NewPage) -> None:
+    page = new_page(live_server)
+    page.get_by_role("button", name="Reject").wait_for()
+    tab_to(page, "^Reject ")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert "Reject" in page.evaluate(FOCUSED)
+    assert live_server.get("/runs?workflow=release&limit=1")["runs"][0]["status"] == "running"
+
+
+def until_ended(server: UiServer, page: Page, workflow: str) -> str:
+    """The status of the newest run, when it has ended."""
+    while (run := server.get(f"/runs?workflow={workflow}&limit=1")["runs"][0])["finished_at"] is None:
+        page.wait_for_timeout(200)
+    return str(run["status"])
+
+
 def test_every_page_begins_with_a_way_to_its_content(server: UiServer, page: Page) -> None:
     for path in ("workflows/my_etl", "schedules", "system", "access", "approvals", "runs?status=failed"):
         page.goto(f"{server.url}/ui/{path}")

@@ -92,7 +92,8 @@ def test_somebody_without_a_role_reads_why(
     server: UiServer, page: Page, axe: Callable[[Page], list[str]], theme: Literal["light", "dark"]
 ) -> None:
     page.emulate_media(color_scheme=theme)
-    page.goto(f"{server.url}/ui/")
+    wanted = f"{server.url}/ui/runs?status=failed#L3"
+    page.goto(wanted)
     page.get_by_role("link", name="Sign in with Dex").wait_for()
     assert axe(page) == []
     page.get_by_role("link", name="Sign in with Dex").click()
@@ -104,4 +105,7 @@ def test_somebody_without_a_role_reads_why(
     )  # it has its style
     assert axe(page) == []
     page.get_by_role("link", name="Sign in with a token").click()
-    page.get_by_label("Or paste a token").wait_for()
+    page.get_by_label("Or paste a token").fill(server.token)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Runs").wait_for()
+    assert page.url == wanted  # what the person came for

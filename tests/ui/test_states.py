@@ -97,6 +97,35 @@ def test_every_page_has_the_state(server: UiServer, new_page: NewPage, axe: Axe,
     assert found == {}
 
 
+# Pages that read several things: what fails, what is said about it, and what is shown all the same.
+PARTIAL = (
+    ("", "approvals", "Without approvals: It is broken.", "Last 24 hours"),
+    ("", "calendar", "Without scheduled times: It is broken.", "HTTPError: 503"),
+    ("workflows", "schedules", "Without schedules: It is broken.", "my_etl"),
+    ("workflows/my_etl", "runs", "Without the last 30 days: It is broken.", "publish"),
+    ("runs/{waiting}", "runs/{waiting}/why", "Without the reasons why it waits: It is broken.", "by hand"),
+)
+
+
+def test_what_could_not_be_read_does_not_look_like_nothing(server: UiServer, new_page: NewPage, axe: Axe) -> None:
+    page = new_page(server, hears=LOUD)
+    waiting = server.get("/runs?workflow=release&limit=1")["runs"][0]["id"]
+    body = json.dumps({"type": "about:blank", "title": "Broken", "status": 500, "detail": DETAILS["error"][2]})
+    for place, (path, source, said, shown) in enumerate(PARTIAL):
+        failing = re.compile(rf"/api/v1/{source.format(waiting=waiting)}(\?|$)")
+        page.emulate_media(color_scheme=THEMES[place % 2])  # type: ignore[arg-type]
+        page.route(failing, lambda route: route.fulfill(status=500, content_type="application/problem+json", body=body))
+        page.goto(f"{server.url}/ui/{path.format(waiting=waiting)}")
+        notice = page.get_by_role("main").get_by_role("status").filter(has_text=said)
+        notice.wait_for()
+        page.get_by_role("main").get_by_text(shown).first.wait_for()
+        assert page.get_by_text("Nothing needs you").count() == 0
+        assert axe(page) == [], source
+        page.unroute(failing)
+        notice.get_by_role("button", name="Try again").click()
+        notice.wait_for(state="detached")
+
+
 @pytest.fixture(scope="module")
 def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UiServer]:
     folder: Path = tmp_path_factory.mktemp("empty")

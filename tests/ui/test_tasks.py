@@ -10,12 +10,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.ui import seeds
 from tests.ui.conftest import NewPage, UiServer, environment
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Axe = Callable[["Page"], list[str]]
+IMPORTS_CODE = """
+def price_of(row: dict):
+    return row["price"]
+
+
+def parse():
+    try:
+        return price_of({"name": "tea"})
+    except KeyError as error:
+        raise ValueError("line 7 has no price") from error
+"""
+IMPORTS = """
+name: imports
+tasks:
+  fetch:
+    command: [sh, -c, 'for n in $(seq 0 39); do echo "row $n of <b>orders</b>"; done; echo "fatal: the disk is full" >&2; exit 3']
+  parse: {file: imports.py, function: parse}
+"""
 LINES = 60_000
 LONG = 3_000_000
 
@@ -51,6 +70,43 @@ def test_a_failed_instance_is_explained(page: Page, server: UiServer, logs: str,
     page.get_by_role("link", name="load[17]").wait_for()
     page.get_by_text("Log, at its first error").wait_for()
     page.locator(".short-log .is-current", has_text="Traceback").wait_for()
+    assert axe(page) == []
+
+
+@pytest.fixture(scope="module")
+def imports(server: UiServer) -> str:
+    """A run with a command that failed after some output, and a function whose exception has a cause. Returns its id."""
+    (server.folder / "imports.py").write_text(IMPORTS_CODE)
+    (server.folder / "imports.yaml").write_text(IMPORTS)
+    seeds.ork(server.folder, environment(), "run", "imports.yaml", exits=(1,))
+    return server.run("imports", "failed")
+
+
+def test_a_failed_command_shows_its_last_lines_on_the_page_of_its_run(
+    page: Page, server: UiServer, imports: str, axe: Axe
+) -> None:
+    page.goto(f"{server.url}/ui/runs/{imports}")
+    failures = page.get_by_role("group", name="Failures")
+    failures.get_by_role("link", name="fetch").click()
+    panel = page.get_by_role("complementary")
+    lines = panel.get_by_label("Last lines of the log")
+    lines.wait_for()
+    assert lines.inner_text().splitlines()[-2:] == ["row 39 of <b>orders</b>", "fatal: the disk is full"]
+    assert "row 0 " not in lines.inner_text()  # only the last lines
+    assert "exit code 3" in panel.inner_text()
+    assert axe(page) == []
+
+
+def test_the_causes_of_an_exception_are_shown_with_their_places(
+    page: Page, server: UiServer, imports: str, axe: Axe
+) -> None:
+    page.goto(f"{server.url}/ui/runs/{imports}")
+    page.get_by_role("group", name="Failures").get_by_role("link", name="parse").click()
+    failure = page.get_by_role("complementary").get_by_role("region", name="Failure")
+    failure.get_by_text("caused by KeyError").wait_for()
+    text = failure.inner_text()
+    assert "ValueError: line 7 has no price" in text
+    assert text.index("in parse") < text.index("caused by KeyError: 'price'") < text.index("in price_of")
     assert axe(page) == []
 
 

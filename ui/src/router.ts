@@ -130,6 +130,11 @@ export function setHash(hash: string): void {
   refresh();
 }
 
+/** The path, query and fragment of the page that is shown. */
+export function here(): string {
+  return href(currentPath.value + address.value.search) + (currentHash.value && `#${currentHash.value}`);
+}
+
 /** The whole address, to be copied. */
 export function link(): string {
   return location.href;

@@ -4,7 +4,7 @@ import type { RunDifference, TaskDifference } from "../src/api.d.ts";
 import { changeOf, endedDifferently, sentences, slower } from "../src/compare/words.ts";
 
 const task = (name: string, index: number | null, more: Partial<TaskDifference> = {}): TaskDifference => ({ name, index, seconds: { a: 1, b: 1 }, status: null, attempts: null, error: null, output: null, log: null, ...more });
-const runs = (more: Partial<RunDifference> = {}): RunDifference => ({ a: "1", b: "2", workflow: null, version: null, status: null, trigger: null, scheduled_for: null, error: null, params: {}, seconds: { a: 10, b: 10 }, definition: null, tasks: [], partial: false, ...more });
+const runs = (more: Partial<RunDifference> = {}): RunDifference => ({ a: "1", b: "2", workflow: null, version: null, status: null, trigger: null, scheduled_for: null, error: null, params: {}, seconds: { a: 10, b: 10 }, definition: null, code: null, tasks: [], partial: false, ...more });
 
 test("equal runs are said to be equal", () => {
   assert.deepEqual(sentences(runs()).map((each) => each.kind), ["same"]);

@@ -87,18 +87,16 @@ class Alarm:
         runs can have noted it as one to replace: that pass would remove it without knowing that it is needed again."""
         now = self._now()
         second = self._second_of(when, now)
-        for generation in range(GENERATIONS):
-            timer = _timer(_name(_DUE, second, str(generation)), second, now)
-            if self.timers.create(timer.name, timer.at):
-                return timer
-            pending = self.timers.pending()
-            found = next((each for each in pending if each.name == timer.name), None)
-            if found is None or found.is_called:
-                continue  # called or removed: its name is used up
-            others = [each for each in pending if _purpose(each) == _GUARD and each.name != guard.name]
+        timer = _timer(_name(_DUE, second, "0"), second, now)
+        if self.timers.create(timer.name, timer.at):
+            return timer
+        # There is a timer of this name, or the name is used up: passes between two runs of a schedule set its time again.
+        pending = self.timers.pending()
+        same = [each for each in pending if _purpose(each) == _DUE and each.at == timer.at and not each.is_called]
+        others = [each for each in pending if _purpose(each) == _GUARD and each.name != guard.name]
+        for found in same:
             if all(other.created_at < found.created_at for other in others):
                 return found
-            break
         return self._own(_DUE, second)
 
     def trusts_pass(self, began: datetime) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ork.api.context import Api
 from ork.compile.params import check_params
 from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, VersionId
+from ork.model.ids import RunId, VersionId
 from ork.model.run import NewRun, Run
 from ork.model.secret import SHOWN, is_sealed
 from ork.model.workflow import CompiledWorkflow, Trigger, Version
 from ork.state.sealing import stored_params
+from ork.status.ids import new_run_id
 
 
 class RunRequest(NamedTuple):
@@ -51,10 +51,6 @@ async def trigger(api: Api, request: RunRequest) -> tuple[Run, bool]:
     )
     (run,) = await api.store.create_runs([new], api.now())
     return run, run.id == new.id
-
-
-def new_run_id() -> RunId:
-    return RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in os.urandom(RUN_ID_LENGTH)))
 
 
 async def _existing_run(api: Api, request: RunRequest) -> Run | None:

@@ -18,6 +18,7 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
 from ork.objects.opening import JOURNAL as JOURNAL_URL
 from ork.objects.opening import root_of_url
+from ork.system import system
 from ork.telemetry import JOURNAL
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _kubernetes(
 
 def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:
     """Notes a fallback if a journal is configured but the folder cannot have one."""
-    if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal":
+    if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal" and system.HAS_JOURNALS:
         why = "it contained files before, or its file system may not append atomically"
         fallbacks.note(JOURNAL, f"documents of attempts are separate files in {root_of_url(objects.url)}: {why}")
 
@@ -197,6 +198,10 @@ def check_task_user(name: str | None) -> None:
     that a task never runs as a wrong user."""
     if name is None:
         return
+    if not system.HAS_TASK_USERS:
+        raise UsageError(
+            "task_user: only Linux can run tasks as another user", hint="remove task_user, or use a container"
+        )
     from ork.worker.supervise.confinement import TaskUserError
     from ork.worker.supervise.task_user import TaskUser
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
 from ork.status.secret_masking import set_secret_lookup
+from ork.system import system
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
@@ -118,7 +118,7 @@ class Installation:
             objects=self.objects,
             executors={**self._local_executors(kind, telemetry), **self._waiting_executors(waiting)},
             options=options,
-            monotonic=partial(time.clock_gettime, time.CLOCK_BOOTTIME),  # counts while the machine sleeps, as leases do
+            monotonic=system.awake_seconds,  # counts while the machine sleeps, as leases do
             is_provably_dead=is_provably_dead,
             on_commit=notify,
             telemetry=telemetry,

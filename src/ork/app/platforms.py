@@ -63,6 +63,8 @@ def kubernetes_document(
         "tolerations": [each.manifest() for each in pod.tolerations],
         "image_pull_secrets": list(pod.image_pull_secrets),
         "labels": dict(pod.labels),
+        "env": dict(config.env),
+        "objects_secret": placement_of(settings).cluster.objects_secret,
         "template": None if pod.pod_template is None else _pod_template(settings.root, pod.pod_template),
         "has_ork": has_ork,
         "secrets": secrets,

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-from ork.errors import OrkError, UsageError
+from ork.errors import UsageError
 from ork.model.record import Record
-from ork.state.sql import parse_blocks
-from ork.state.urls import without_password
-
-SQL_FILE = Path(__file__).parent / "floors" / "postgres.sql"
 
 
 class Ground(Record):
@@ -34,12 +27,14 @@ class Ground(Record):
         if self.server is None:
             yield None
             return
-        name = f"ork_bench_{os.urandom(6).hex()}"
-        ask(self.server, "create_database", name)
+        from ork.app.temporary_database import TemporaryDatabase
+
+        database = TemporaryDatabase(self.server, "ork_bench")
+        asyncio.run(database.create())
         try:
-            yield urlunsplit(urlsplit(self.server)._replace(path=f"/{name}"))
+            yield database.url
         finally:
-            ask(self.server, "drop_database", name)
+            asyncio.run(database.drop())
 
 
 def server_of(store: str | None) -> str | None:
@@ -51,28 +46,3 @@ def server_of(store: str | None) -> str | None:
             f"cannot measure on {store}", hint="--store postgresql://user@host/postgres, or none for SQLite"
         )
     return store
-
-
-def ask(server: str, statement: str, database: str) -> None:
-    asyncio.run(execute(server, parse_blocks(SQL_FILE.read_text())[statement].replace("NAME", database)))
-
-
-async def execute(server: str, statement: str) -> None:
-    try:
-        import asyncpg
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "Postgres needs the package asyncpg", hint="pip install 'ork-orchestrator[postgres]'"
-        ) from error
-    connection: Any = None
-    try:
-        connection = await asyncpg.connect(server, timeout=10)
-        await connection.execute(statement)
-    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise OrkError(
-            f"cannot make a database for measuring on {without_password(server)}: {error}",
-            hint="the user in the URL must be allowed to create databases",
-        ) from error
-    finally:
-        if connection is not None:
-            await connection.close()

@@ -10,7 +10,7 @@ from typing import Any
 from ork.bench.compare import Difference, differences, read_parts
 from ork.bench.ground import Ground, server_of
 from ork.bench.processes import MeasuredProcessError, compile_bytecode
-from ork.bench.report import comparison, table
+from ork.bench.report import comparison, gates, table
 from ork.bench.scale import FULL, HEAVY, QUICK, STANDARD, Scale
 from ork.bench.scenarios import ON_THEIR_OWN, SCENARIOS
 from ork.errors import OrkError, UsageError
@@ -65,7 +65,11 @@ def measured_alone(name: str, scale: Scale, server: str | None) -> list[dict[str
 
 
 def show(parts: list[dict[str, Any]], changes: list[Difference] | None, emit: Emit) -> None:
-    lines = table(parts) if changes is None else [*table(parts), "", *comparison(changes)]
+    lines = table(parts)
+    if any(len(part["gates"]) > 1 for part in parts):
+        lines += ["", *gates(parts)]
+    if changes is not None:
+        lines += ["", *comparison(changes)]
     for line in lines:
         emit(line)
 

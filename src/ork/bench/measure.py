@@ -20,6 +20,12 @@ UNITS = {
     "nodes": " nodes",
     "requests": " requests",
     "connections": " connections",
+    "streams": " streams",
+    "elsewhere": " requests elsewhere",
+    "redraw_ms": " ms to redraw, p95",
+    "first_kb": " KB of scripts, first page",
+    "scripts_kb": " KB of scripts, all",
+    "styles_kb": " KB of styles",
     "tasks_per_second": "/s",
     "latency_ms": " ms",
     "costs_ms": " ms",
@@ -39,8 +45,12 @@ class ResultTarget(Record):
     part: str | None = None
 
     def is_met(self, result: dict[str, Any]) -> bool:
-        value = result[self.field] if self.part is None else result[self.field][self.part]
+        value = self.value_in(result)
         return value is not None and bool(value <= self.limit if self.at_most else value >= self.limit)
+
+    def value_in(self, result: dict[str, Any]) -> float | None:
+        value: float | None = result[self.field] if self.part is None else result[self.field][self.part]
+        return value
 
     def __str__(self) -> str:
         what = "" if self.part is None else f"{self.part.removesuffix('_ms')} "
@@ -136,8 +146,13 @@ def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[ResultTar
 
 def judged(targets: Sequence[ResultTarget], result: dict[str, Any]) -> dict[str, Any]:
     if not targets:
-        return {"target": None, "target_met": None}
-    return {"target": ", ".join(map(str, targets)), "target_met": all(target.is_met(result) for target in targets)}
+        return {"target": None, "target_met": None, "gates": []}
+    gates = [{"value": each.value_in(result), "gate": str(each), "is_met": each.is_met(result)} for each in targets]
+    return {
+        "target": ", ".join(map(str, targets)),
+        "target_met": all(gate["is_met"] for gate in gates),
+        "gates": gates,
+    }
 
 
 def ratio_of(work: Work, sample: Sample) -> float:

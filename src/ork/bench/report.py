@@ -23,7 +23,7 @@ HEADINGS = (
     "ratio",
     "target",
 )
-WORDS = frozenset({"scenario", "p50/p95/p99 ms", "target", "what", ""})
+WORDS = frozenset({"scenario", "p50/p95/p99 ms", "target", "gate", "verdict", "what", ""})
 NOTHING = "–"
 
 
@@ -33,6 +33,25 @@ def table(results: Sequence[dict[str, Any]]) -> list[str]:
     columns = [column for column in zip(*lines, strict=True) if set(column[1:]) != {NOTHING}]
     notes = {f"  {result['scenario']}: floor is {result['floor']['what']}": None for result in results}
     return [*aligned(columns), "", *notes]
+
+
+def gates(results: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each figure that has a gate, with the gate beside it, and then how many were missed."""
+    rows = [
+        (
+            result["scenario"] if place == 0 else "",
+            number(result.get("size")) if place == 0 else "",
+            NOTHING if gate["value"] is None else f"{gate['value']:,.4g}",
+            gate["gate"],
+            "✓ met" if gate["is_met"] else "✗ missed",
+            result.get("note", "") if place == 0 else "",
+        )
+        for result in results
+        for place, gate in enumerate(result["gates"])
+    ]
+    missed = sum(not gate["is_met"] for result in results for gate in result["gates"])
+    lines = aligned([*zip(("scenario", "size", "figure", "gate", "verdict", ""), *rows, strict=True)])
+    return [*lines, "", f"{missed} of {len(rows)} gates were missed." if missed else f"All {len(rows)} gates were met."]
 
 
 def comparison(changes: Sequence[Difference]) -> list[str]:

@@ -18,6 +18,11 @@ from ork import __version__
 from ork.errors import OrkError, UsageError
 from ork.terminal import replace_unencodable, wants_ascii
 
+NO_WINDOWS = (
+    "ork: Windows itself is not supported. Install Ork in WSL, the Linux of Windows: run `wsl --install` once,\n"
+    "open a WSL terminal, and install Ork there (https://learn.microsoft.com/windows/wsl)."
+)
+
 
 class LazyGroup(click.Group):
     """`sections` maps commands to their one-line help; `modules` maps commands to modules with another name."""
@@ -119,6 +124,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "completion": "Print a completion script for your shell",
         "bench": "Measure speed, compared with the limits of this machine",
         "sim": "Simulate crashes and check all guarantees",
+        "chaos": "Kill parts of a sandbox copy of your project and check all guarantees",
     },
 }
 
@@ -177,6 +183,8 @@ def ork(context: click.Context, store: str | None, objects: str | None, server: 
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    if sys.platform == "win32":
+        sys.exit(NO_WINDOWS)
     # Imports create many objects and no garbage; the default threshold costs a tenth of a short command's time.
     gc.set_threshold(50_000, 20, 20)
     replace_unencodable(sys.stdout, sys.stderr, ascii_only=wants_ascii())

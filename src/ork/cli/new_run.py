@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,9 +11,9 @@ from ork.app.installation import Installation
 from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
 from ork.cli.session import current_user, note_other_project, settings_of
 from ork.errors import DefinitionError, NotFoundError, UsageError
-from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun, Run
 from ork.model.secret import has_sensitive
+from ork.status.ids import new_run_id
 from ork.status.schedules import deploy
 
 if TYPE_CHECKING:
@@ -143,10 +142,6 @@ async def stored_params(
     from ork.state.sealing import stored_params
 
     return await stored_params(installation.store, workflow, params)
-
-
-def new_run_id() -> RunId:
-    return RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in os.urandom(RUN_ID_LENGTH)))
 
 
 def _errors(number: int) -> str:

@@ -128,8 +128,8 @@ def now() -> datetime:
 
 
 def print_json(value: object) -> None:
-    json.dump(value, sys.stdout, ensure_ascii=sys.stdout.encoding == "ascii")
-    sys.stdout.write("\n")
+    # Not json.dump, which writes piece by piece and is several times slower.
+    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.encoding == "ascii") + "\n")
 
 
 def run_short(

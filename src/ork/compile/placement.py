@@ -19,7 +19,7 @@ from ork.model.infra import Where, WorkerConfig
 from ork.model.kubernetes import ClusterDefaults, KubernetesPlace, cluster_executor
 from ork.model.record import replaced
 from ork.model.secret import SecretDeclaration, SecretOrigin, named_secrets, secret_reference
-from ork.model.value_reference import is_json_file
+from ork.model.value_reference import FILES_IN_IMAGE, is_json_file
 from ork.model.workflow import (
     CloudRunJob,
     Command,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _FUNCTION_HINT = "use a Python function, a command in an image with a worker, or a worker config with `where: docker`"
 PLATFORMS = {Where.CLOUDRUN: "Cloud Run", Where.KUBERNETES: "Kubernetes"}
 _MOVABLE = PythonCall | Command | Container | Custom | RustProgram
+_OUTPUT_HINT = "write /output/NAME"
 _IMAGE_HINT = (
     "name an `image` in the worker config, which has the project's files in its working directory; or deploy the workflow "
     "in the image of a code location (locations.yaml)"
@@ -149,10 +150,10 @@ class Placement:
             )
         if spec.image is None and config.image is None:
             return f"{shown} is for {PLATFORMS[platform]}, and there is no image with the task's code", _IMAGE_HINT
-        if (problem := _value_problem(spec, PLATFORMS[platform])) is not None:
-            return problem
         if platform is Where.KUBERNETES:
             return self._kubernetes_problem(spec)
+        if (problem := _value_problem(spec)) is not None:
+            return problem
         size = size_problem(config.resources.cpu, config.resources.memory)
         if size is not None:
             return f"{shown}: {size}", "see docs/cloud-run.md for the sizes it offers"
@@ -171,9 +172,15 @@ class Placement:
     def _kubernetes_problem(self, spec: TaskSpec) -> tuple[str, str] | None:
         """Pods share nothing with this machine but the object store. An output is left in a volume, which needs a folder."""
         objects, action = self._project.objects, spec.action
-        if isinstance(action, Container) and action.from_file is not None and dirname(action.from_file) == "/":
+        if isinstance(action, Container) and action.from_file is not None:
             path = action.from_file
-            return f"{path} must be in a folder: a volume cannot be mounted at /", f"write /data{path}"
+            if dirname(path) == "/":
+                return f"{path} must be in a folder: a volume cannot be mounted at /", f"write /data{path}"
+            if dirname(path) == FILES_IN_IMAGE and _gets_files(spec, action):
+                return (
+                    f"{path} must be in another folder: {FILES_IN_IMAGE} has the files that the task gets",
+                    _OUTPUT_HINT,
+                )
         if objects is not None and "://" not in objects:
             return (
                 f"pods on Kubernetes cannot reach the object store {objects}, a folder of this machine",
@@ -214,17 +221,21 @@ class Placement:
         return platform is Where.KUBERNETES or secret_reference(declared, project) is not None
 
 
-def _value_problem(spec: TaskSpec, platform: str) -> tuple[str, str] | None:
-    """Nothing of ours runs in a plain image, so nothing there can read or store values that are not JSON."""
+def _value_problem(spec: TaskSpec) -> tuple[str, str] | None:
+    """On Cloud Run nothing of ours runs beside a plain image, so nothing there can read or store values that are not JSON."""
     action = spec.action
     if not isinstance(action, Container):
         return None
-    values = [*action.argv, *(value for _, value in (*spec.inputs, *spec.env))]
-    if any(isinstance(value, Ref) and value.as_file for value in values):
-        return f"an image without a worker gets no files (`as: file`) on {platform}", _FUNCTION_HINT
+    if _gets_files(spec, action):
+        return "an image without a worker gets no files (`as: file`) on Cloud Run", _FUNCTION_HINT
     if action.from_file is not None and not is_json_file(action.from_file):
-        return f"on {platform} the output {action.from_file} must be JSON", _FUNCTION_HINT
+        return f"on Cloud Run the output {action.from_file} must be JSON", _FUNCTION_HINT
     return None
+
+
+def _gets_files(spec: TaskSpec, action: Container) -> bool:
+    values = [*action.argv, *(value for _, value in (*spec.inputs, *spec.env))]
+    return any(isinstance(value, Ref) and value.as_file for value in values)
 
 
 _KEPT = {

@@ -131,6 +131,12 @@ KUBERNETES_TABLE = KeyTable(
         Key("namespace", _read_namespace, "The namespace of tasks. Default: that of the kubeconfig.", _TEXT),
         Key("context", read_text, "The context of the kubeconfig. Default: its current one.", _TEXT),
         Key("image", read_image, "An image with Ork in it, which brings the worker into images without it.", _TEXT),
+        Key(
+            "objects_secret",
+            _read_object,
+            "A Secret with credentials of the object store, such as AWS_ACCESS_KEY_ID. Workers get them, tasks do not.",
+            _TEXT,
+        ),
     ),
 )
 
@@ -139,4 +145,5 @@ def read_kubernetes(node: Node, reading: Reading) -> ClusterDefaults | None:
     values = KUBERNETES_TABLE.read(node, reading)
     if values is None:
         return None
-    return ClusterDefaults(KubernetesPlace(values.get("context"), values.get("namespace")), values.get("image"))
+    place = KubernetesPlace(values.get("context"), values.get("namespace"))
+    return ClusterDefaults(place, values.get("image"), values.get("objects_secret"))

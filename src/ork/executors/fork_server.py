@@ -24,7 +24,7 @@ MAX_MESSAGE_BYTES = 1 << 16
 _NEW_WORKER = b"."
 _MAX_ERROR_BYTES = 4000
 _COLLECT_AFTER_SECONDS = 0.2
-_OWN_FOLDERS = ("worker", "objects", "model", "sdk")
+_OWN_FOLDERS = ("worker", "objects", "model", "sdk", "system")
 
 
 # Starts a server process with this socket and this file (for errors), and returns its pid. OSError if that fails.

@@ -32,7 +32,7 @@ from ork.executors.local_worker import (
     restore_limit,
     spawn_worker,
 )
-from ork.executors.processes import ProcessTable
+from ork.executors.processes import Leader, ProcessTable
 from ork.executors.status_socket import StatusSocket
 from ork.executors.worker_pool import WorkerPool
 from ork.model.ids import AttemptKey
@@ -40,6 +40,7 @@ from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects.attempt_documents import AttemptDocuments
+from ork.system import inherited_variables, system
 from ork.telemetry import FORK_SERVER, NEWS_SOCKET, WORKER_POOL
 
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
@@ -88,7 +89,7 @@ class LocalExecutor(Executor):
         self._taken: dict[str, tuple[int, int]] = {}  # by pooled workers: their pid and start time
         self._children: dict[AttemptKey, int] = {}  # child processes that have not ended
         self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a pooled worker may have taken it, too
-        self._pidfds: dict[AttemptKey, int] = {}
+        self._watched: dict[AttemptKey, int] = {}
         self._is_closed = False
 
     @property
@@ -101,7 +102,7 @@ class LocalExecutor(Executor):
 
     def expect(self, root: str) -> None:
         """Prepare a worker for the project in this folder. Requires a running event loop."""
-        if self._isolation is not Isolation.INTERPRETER:
+        if self._isolation is not Isolation.INTERPRETER and system.HAS_WORKER_POOL:
             self._servers.use_environment(self._environment.variables())
             with contextlib.suppress(InterpreterError):
                 self._pool.expect(self._pythons.of_project(root), str(self._isolation))
@@ -151,13 +152,13 @@ class LocalExecutor(Executor):
     async def close(self) -> None:
         self._is_closed = True
         loop = asyncio.get_running_loop()
-        for descriptor in self._pidfds.values():
+        for descriptor in self._watched.values():
             loop.remove_reader(descriptor)
             os.close(descriptor)
         self._pool.close()
         self._pending.clear()
         self._taken.clear()
-        self._pidfds.clear()
+        self._watched.clear()
         self._children.clear()
         self._twins.clear()
         self._listeners.clear()
@@ -187,12 +188,12 @@ class LocalExecutor(Executor):
         return None
 
     def _knows(self, key: AttemptKey, name: str) -> bool:
-        return name in self._taken or name in self._pending or key in self._children or key in self._pidfds
+        return name in self._taken or name in self._pending or key in self._children or key in self._watched
 
     def _offer_to_pool(self, order: LaunchOrder, name: str, on_status: StatusCallback) -> bool:
         isolation = order.isolation or self._isolation
         # Later tasks could read a pooled worker's memory, so secrets are never sent to it.
-        if isolation is Isolation.INTERPRETER or order.secrets:
+        if isolation is Isolation.INTERPRETER or order.secrets or not system.HAS_WORKER_POOL:
             return False
         # Formatted without `json`, since this is done for every attempt; only the name needs escaping.
         request = f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._common[isolation]}}}'
@@ -252,7 +253,7 @@ class LocalExecutor(Executor):
         os.close(
             os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         )  # fails if there is no descriptor left to watch the process
-        environ = inherited(os.environ, self._environment.pass_env)
+        environ = inherited(os.environ, self._environment.pass_env) | inherited_variables()
         log = self._documents.open_log(str(key))
         try:
             pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), environ)
@@ -272,17 +273,17 @@ class LocalExecutor(Executor):
             return
         loop = asyncio.get_running_loop()
         try:
-            descriptor = None if start_time is None else processes.open_process(pid, start_time)
+            descriptor = None if start_time is None else processes.watch_end(pid, start_time)
         except OSError:
             # No descriptor is left: check again until the process is gone or can be watched.
-            if processes.process_start_time(pid) == start_time:
+            if start_time is not None and processes.is_alive(pid, start_time):
                 loop.call_later(_WATCH_AGAIN_SECONDS, self._watch_process, key, pid, start_time, on_status)
                 return
             descriptor = None
         if descriptor is None:
             loop.call_soon(self._ended, key, on_status)
             return
-        self._pidfds[key] = descriptor
+        self._watched[key] = descriptor
         loop.add_reader(descriptor, self._ended, key, on_status)
 
     def _was_gone(self, key: AttemptKey, on_status: StatusCallback) -> None:
@@ -293,7 +294,7 @@ class LocalExecutor(Executor):
     def _ended(self, key: AttemptKey, on_status: StatusCallback) -> None:
         if self._is_closed:
             return
-        descriptor = self._pidfds.pop(key, None)
+        descriptor = self._watched.pop(key, None)
         if descriptor is not None:
             asyncio.get_running_loop().remove_reader(descriptor)
             os.close(descriptor)
@@ -315,7 +316,7 @@ class LocalExecutor(Executor):
         shim = self._shim(attempt)
         if shim is None:
             marked = table.members(str(key))
-            shim = (marked[0].pid, marked[0].start_time) if marked else None
+            shim = Leader(marked[0].pid, marked[0].start_time) if marked else None
         if shim is None:
             asyncio.get_running_loop().call_soon(self._was_gone, key, on_status)
         else:
@@ -328,14 +329,14 @@ class LocalExecutor(Executor):
         if str(attempt.key) in self._pending:
             return Presence.RUNNING
         worker, start_time = self._taken.get(str(attempt.key), (0, 0))
-        if worker and processes.process_start_time(worker) == start_time:
+        if worker and processes.is_alive(worker, start_time):
             return Presence.RUNNING
         child = self._children.get(attempt.key)
         if child is not None and processes.process_start_time(child) is not None:
             return Presence.RUNNING
         if self._shim(attempt) is not None:
             return Presence.RUNNING
-        if not table.members(str(attempt.key)):
+        if not table.members(str(attempt.key), self._leader(attempt)):
             return Presence.UNKNOWN if self._is_hidden(attempt) else Presence.GONE
         is_past_its_gate = self._is_past_its_gate(attempt)
         # In this order, since it may win its gate at any time.
@@ -354,7 +355,7 @@ class LocalExecutor(Executor):
         is_ours = gate.get("state") == "started" and gate.get("boot_id") == processes.boot_id()
         return is_ours and isinstance(pid, int) and processes.is_hidden(pid)
 
-    def _shim(self, attempt: Attempt, *, is_at_it: bool = False) -> tuple[int, int] | None:
+    def _shim(self, attempt: Attempt, *, is_at_it: bool = False) -> Leader | None:
         """Pid and start time of the process that won the gate, if it is alive and still has this attempt, possibly together
         with others; with `is_at_it`, only this attempt."""
         try:
@@ -368,7 +369,18 @@ class LocalExecutor(Executor):
             return None
         mark = processes.attempt_of(pid, ATTEMPT_VARIABLE)
         has_it = mark == str(attempt.key) or (mark == SEVERAL and not is_at_it)
-        return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
+        return Leader(pid, start_time) if has_it and processes.is_alive(pid, start_time) else None
+
+    def _leader(self, attempt: Attempt) -> Leader | None:
+        """The worker, if it is alive and has this attempt; without a pool also after its death, for what its session has left."""
+        gate = None if system.HAS_WORKER_POOL else self._gates.of(attempt)
+        if gate is None:
+            return self._shim(attempt)
+        pid, start_time = gate.get("pid"), gate.get("start_time")
+        is_ours = gate.get("state") == "started" and gate.get("boot_id") == processes.boot_id()
+        if not is_ours or not isinstance(pid, int) or not isinstance(start_time, int):
+            return None
+        return Leader(pid, start_time)
 
     def _ask_to_end(self, attempt: Attempt, table: ProcessTable) -> None:
         if self._pool.stop(str(attempt.key)):
@@ -383,7 +395,7 @@ class LocalExecutor(Executor):
             # Before the gate: it exits, or stops as soon as it can report that.
             pid = self._children[attempt.key]
             processes.send_signal(pid, processes.process_start_time(pid) or 0, signal.SIGTERM)
-        elif table.members(str(attempt.key)):
+        elif table.members(str(attempt.key), self._leader(attempt)):
             # Its worker is dead, so nothing can end it gracefully.
             self._end_at_once(attempt)
 
@@ -392,9 +404,8 @@ class LocalExecutor(Executor):
         request, so it would not end the others either."""
 
         def look() -> list[processes.ProcessEntry]:
-            holder = self._shim(attempt)
             return processes.family(
-                processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key), holder and holder[0]
+                processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key), self._leader(attempt)
             )
 
         processes.kill_family(look)

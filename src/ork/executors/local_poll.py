@@ -14,6 +14,7 @@ from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
 from ork.executors.local_worker import BOOTSTRAP, InterpreterError, inherited, interpreter_for
 from ork.objects.attempt_documents import LogSink
+from ork.system import inherited_variables
 
 POLL_SECONDS = 60.0
 
@@ -39,7 +40,7 @@ async def ask_process(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=aside or log.fileno(),
-            env={**inherited(os.environ, pass_env), **secrets},
+            env={**inherited(os.environ, pass_env), **inherited_variables(), **secrets},
             start_new_session=True,
         )
     except OSError as error:

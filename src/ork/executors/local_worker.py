@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cache
 
 from ork.executors.executor import LaunchOrder
+from ork.system import system
 
 ATTEMPT_VARIABLE = "ORK_ATTEMPT_ID"
 
@@ -158,14 +159,11 @@ def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: int,
     )
 
 
-MAX_FILES = 65_536
-
-
 @cache
 def raise_limit() -> tuple[int, int]:
     """Raise this process's limit as far as possible, once. Returns the old limits, for child processes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    wanted = system.MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, system.MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -175,7 +173,7 @@ def raise_limit() -> tuple[int, int]:
 def restore_limit(pid: int) -> None:
     """Give a child process the original limit, since programs may rely on a low one."""
     with suppress(OSError, ValueError):
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, raise_limit())
+        system.limit_files(pid, raise_limit())
 
 
 def limit_message() -> str:

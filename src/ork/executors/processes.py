@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
-_DEAD = (b"Z", b"X")
-_HALTED = (b"T", b"t")
+from ork.system import system
+
 _LOOKS_UNTIL_HALTED = 1000
 
 
 class ProcessEntry(NamedTuple):
-    """A living process in one read of the process table. `attempt` is the tag in its environment."""
+    """A living process in one read of the process table. `attempt` is its tag. `session` is 0 where tags are enough."""
 
     pid: int
     parent: int
     start_time: int
     attempt: str | None
+    session: int = 0
 
 
 @cache
@@ -31,11 +32,7 @@ def hostname() -> str:
 def machine() -> str:
     """The machine's name and, after a `+`, its id. Machines made from one image often have the same name; without an id (in
     most containers) they cannot be distinguished."""
-    try:
-        with open("/etc/machine-id", encoding="ascii") as file:
-            id = file.read().strip()[:12]
-    except (OSError, ValueError):
-        id = ""
+    id = system.machine_id()[:12]
     return f"{hostname()}+{id}" if id else hostname()
 
 
@@ -47,25 +44,22 @@ def is_another_boot(of_machine: str, boot: str) -> bool:
 @cache
 def boot_id() -> str:
     """Different after every boot; "unknown" if the system does not provide it."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return "unknown"
+    return system.boot_id() or "unknown"
 
 
 @cache
 def pid_namespace() -> int:
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
+    return system.pid_namespace() or 0
 
 
 def process_start_time(pid: int) -> int | None:
-    """In ticks since boot; None if there is no such process or it is a zombie."""
-    fields = _stat_fields(pid)
-    return None if fields is None else int(fields[19])
+    """In units of the system; None if there is no such process or it is a zombie."""
+    return system.start_time(pid)
+
+
+def is_alive(pid: int, start_time: int) -> bool:
+    """Whether exactly this process is alive."""
+    return system.is_same_start(system.start_time(pid), start_time)
 
 
 def identity() -> str:
@@ -84,7 +78,7 @@ def is_provably_dead(identity: str) -> bool:
         return True
     if host != machine() or boot != boot_id() or boot == "unknown":
         return False
-    return namespace == pid_namespace() and process_start_time(pid) != start
+    return namespace == pid_namespace() and not is_alive(pid, start)
 
 
 def watch_death(identity: str) -> int | None:
@@ -92,43 +86,25 @@ def watch_death(identity: str) -> int | None:
     parts = _parsed(identity)
     if parts is None or parts[:3] != (machine(), boot_id(), pid_namespace()):
         return None
-    return open_process(parts[3], parts[4])
+    return watch_end(parts[3], parts[4])
 
 
-def open_process(pid: int, start_time: int) -> int | None:
-    """A pidfd of exactly this process; None if it is gone. OSError when descriptors have run out."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None
-    # Checked after opening: from here on the pidfd refers to this process.
-    if process_start_time(pid) == start_time:
-        return descriptor
-    os.close(descriptor)
-    return None
+def watch_end(pid: int, start_time: int) -> int | None:
+    """A descriptor that becomes readable when exactly this process ends; None if it is gone. OSError when descriptors have
+    run out."""
+    return system.watch_end(pid, start_time)
 
 
 def send_signal(pid: int, start_time: int, number: signal.Signals) -> bool:
     """Signal exactly this process. False if it is gone or belongs to another user."""
-    try:
-        descriptor = open_process(pid, start_time)
-        if descriptor is None:
-            return False
-        try:
-            signal.pidfd_send_signal(descriptor, number)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return False
-    return True
+    return system.send_signal(pid, start_time, number)
 
 
 def send_signal_if(pid: int, start_time: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
     """Signal the process if `is_meant` returns True. It is suspended during the call, so that it cannot change its attempt."""
     send_signal(pid, start_time, signal.SIGSTOP)
     for _ in range(_LOOKS_UNTIL_HALTED):
-        fields = _stat_fields(pid)
-        if fields is None or fields[0] in _HALTED:
+        if system.is_halted(pid):
             break
     sent = is_meant() and send_signal(pid, start_time, number)
     send_signal(pid, start_time, signal.SIGCONT)
@@ -155,32 +131,33 @@ def is_hidden(pid: int) -> bool:
 
 
 def attempt_of(pid: int, variable: str) -> str | None:
-    """The attempt in the process's environment; None if it has no such variable, or is gone."""
-    return _attempt_in_environment(str(pid), variable.encode() + b"=")
+    """The attempt that the process is tagged with; None if it has no tag, or is gone."""
+    return system.attempt_of(pid, variable)
 
 
 def tagged_processes(variable: str) -> list[ProcessEntry]:
     """Read the whole process table once. `variable` is the environment variable that names a process's attempt."""
-    prefix = variable.encode() + b"="
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        fields = _stat_fields(int(name))
-        if fields is not None:
-            found.append(
-                ProcessEntry(int(name), int(fields[1]), int(fields[19]), _attempt_in_environment(name, prefix))
-            )
-    return found
+    return [ProcessEntry(*found) for found in system.tagged_processes(variable)]
 
 
-def family(processes: Iterable[ProcessEntry], attempt: str, holder: int | None = None) -> list[ProcessEntry]:
-    """The tagged processes of an attempt and the holder of its gate, and all their descendants."""
+class Leader(NamedTuple):
+    """The worker that won an attempt's gate. It leads a session, which may outlive it."""
+
+    pid: int
+    start_time: int
+
+
+def family(processes: Iterable[ProcessEntry], attempt: str, leader: Leader | None = None) -> list[ProcessEntry]:
+    """The tagged processes of an attempt, its living worker and the rest of the worker's session, and all their descendants."""
     children: dict[int, list[ProcessEntry]] = {}
     members: dict[int, ProcessEntry] = {}
+    processes = list(processes)
+    has_session = leader is not None and not _is_reused(processes, leader)
     for process in processes:
         children.setdefault(process.parent, []).append(process)
-        if process.attempt == attempt or process.pid == holder:
+        if process.attempt == attempt or (
+            has_session and leader is not None and leader.pid in (process.pid, process.session)
+        ):
             members[process.pid] = process
     waiting = list(members)
     while waiting:
@@ -191,6 +168,14 @@ def family(processes: Iterable[ProcessEntry], attempt: str, holder: int | None =
     return list(members.values())
 
 
+def _is_reused(processes: Iterable[ProcessEntry], leader: Leader) -> bool:
+    """Whether the pid belongs to another process by now."""
+    return any(
+        process.pid == leader.pid and not system.is_same_start(process.start_time, leader.start_time)
+        for process in processes
+    )
+
+
 class ProcessTable:
     """Reads the process table at most twice for a whole batch of attempts."""
 
@@ -198,12 +183,12 @@ class ProcessTable:
         self._variable = variable
         self._seen: list[list[ProcessEntry]] = []
 
-    def members(self, attempt: str) -> list[ProcessEntry]:
+    def members(self, attempt: str, leader: Leader | None = None) -> list[ProcessEntry]:
         # Twice: a process that was created during the first read is found by the second.
         for number in range(2):
             if len(self._seen) <= number:
                 self._seen.append(tagged_processes(self._variable))
-            found = family(self._seen[number], attempt)
+            found = family(self._seen[number], attempt, leader)
             if found:
                 return found
         return []
@@ -235,24 +220,3 @@ def _parsed(identity: str) -> tuple[str, str, int, int, int] | None:
         return host, boot, int(namespace), int(pid), int(start)
     except ValueError:
         return None
-
-
-def _stat_fields(pid: int) -> list[bytes] | None:
-    """The fields of /proc/<pid>/stat from the third (state) on, if it is alive. The name may contain any character."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if not fields or fields[0] in _DEAD else fields
-
-
-def _attempt_in_environment(name: str, prefix: bytes) -> str | None:
-    try:
-        with open(f"/proc/{name}/environ", "rb") as file:
-            for variable in file.read().split(b"\0"):
-                if variable.startswith(prefix):
-                    return variable[len(prefix) :].decode("utf-8", "replace")
-    except OSError:
-        pass
-    return None

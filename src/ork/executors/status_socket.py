@@ -61,7 +61,8 @@ class StatusSocket:
         remove_leftovers(parent)
         self._folder = f"{parent}/{_own_prefix()}{os.urandom(4).hex()}"
         os.mkdir(self._folder, 0o700)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
         self._socket.bind(f"{self._folder}/news")
 
     def _receive(self, listeners: Mapping[str, Callable[[bytes | None], None]]) -> None:
@@ -114,7 +115,7 @@ def _is_left_behind(name: str) -> bool:
         return False
     if boot != _boot():
         return True
-    return owner[0] == processes.pid_namespace() and processes.process_start_time(owner[1]) != owner[2]
+    return owner[0] == processes.pid_namespace() and not processes.is_alive(*owner[1:])
 
 
 def _machine() -> str:

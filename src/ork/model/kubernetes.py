@@ -20,10 +20,12 @@ class KubernetesPlace(Record):
 
 
 class ClusterDefaults(Record):
-    """`kubernetes` in ork.yaml. `image` has Ork in it; it brings the worker into images without it."""
+    """`kubernetes` in ork.yaml. `image` has Ork in it; it brings the worker into images without it. `objects_secret` is a Secret with
+    the credentials of the object store."""
 
     place: KubernetesPlace = KubernetesPlace()
     image: str | None = None
+    objects_secret: str | None = None
 
 
 class Toleration(Record):

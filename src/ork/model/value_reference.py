@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MARK = "$ork"
 IN_TEXT = '"$ork"'  # JSON text without this has no reference
 FACTS = ("rows", "size", "sha256", "columns", "shape", "dtype", "name", "parts", "media_type", "type")
+FILES_IN_IMAGE = "/input"  # where the files are that a plain image gets (`as: file`)
 _KINDS = {"parquet": "table", "npy": "array", "bytes": "bytes", "file": "file", "folder": "file"}
 CODECS = frozenset(_KINDS)
 _IDENTITY = ("codec", "type", "sha256", "size", "name", "media_type", "part")

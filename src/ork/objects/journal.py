@@ -13,6 +13,7 @@ from time import monotonic
 
 from ork.errors import RunDocumentsError
 from ork.objects.regular import NotRegularError, open_regular
+from ork.system import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Journal:
         if os.write(self._descriptor, records) < len(records):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if self._is_durable:
-            os.fdatasync(self._descriptor)
+            system.sync_data(self._descriptor)
 
     def find(self, kind: bytes, attempt: bytes) -> int:
         """Position of the line that counts; 0 if there is none in the indexed part (see `skip_to`). Reads new lines first."""

@@ -10,6 +10,7 @@ from ork.objects import layout
 from ork.objects.keyed import KeyedDocuments
 from ork.objects.layout import OWN, TEMPORARY, checked_key
 from ork.objects.regular import NotRegularError, open_regular
+from ork.system import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ class LocalObjects(KeyedDocuments):
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             if self._is_durable:
-                os.fsync(descriptor)
+                system.sync(descriptor)
         finally:
             os.close(descriptor)
 

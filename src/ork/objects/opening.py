@@ -10,19 +10,16 @@ import os
 from ork.errors import ObjectsError
 from ork.objects.layout import IDENTITY_KEY, OWN, RUNS, attempt_of
 from ork.objects.local import LocalObjects
+from ork.system import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.objects.keyed import KeyedDocuments
 
 FILE, JOURNAL = "file:", "journal:"
 SERVER = ("https:", "http:")
 _MARK = OWN + "journals"
-# Where appending to a file is atomic for all who can see the file. Not on what is shared between machines.
-_LOCAL_DISKS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "f2fs", "overlay", "bcachefs"})
 
 
 def root_of_url(url: str) -> str:
@@ -111,7 +108,7 @@ def undo_opening(objects: AttemptDocuments) -> None:
 
 def is_on_network_disk(objects: AttemptDocuments) -> bool:
     """Whether this is a folder with journals on a disk on which appending may not be atomic, such as NFS."""
-    return objects.kind == "journal" and not _is_local_disk(root_of_url(objects.url))
+    return objects.kind == "journal" and not system.appends_are_atomic(root_of_url(objects.url))
 
 
 def _may_become_journaled(root: str) -> bool:
@@ -123,30 +120,9 @@ def _mark(root: str) -> bool:
     """False if this folder must keep to files, or cannot be written."""
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
-        if not _is_local_disk(root):
+        if not system.appends_are_atomic(root):
             return False
         os.close(os.open(f"{root}/{_MARK}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError:
         return False
     return True
-
-
-def _is_local_disk(folder: str) -> bool:
-    with open("/proc/self/mounts", "rb") as mounts:
-        return _disk_of(os.path.realpath(folder), mounts) in _LOCAL_DISKS
-
-
-def _disk_of(path: str, mounts: Iterable[bytes]) -> str:
-    """The type of the file system that a folder is on; mounts as the system lists them, the last one is on top."""
-    best, kind = -1, ""
-    for line in mounts:
-        _, place, type, *_ = line.split(b" ")
-        where = _unescaped(place)
-        if len(where) >= best and (path == where or path.startswith(where.rstrip("/") + "/")):
-            best, kind = len(where), type.decode()
-    return kind
-
-
-def _unescaped(place: bytes) -> str:
-    """Blanks and the like are written as octal numbers there."""
-    return os.fsdecode(place.decode("unicode_escape").encode("latin-1"))

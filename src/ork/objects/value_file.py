@@ -13,6 +13,7 @@ from ork.errors import ObjectsError
 from ork.objects.layout import OWN, VALUES
 from ork.objects.local import explained
 from ork.objects.value_parts import hasher
+from ork.system import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class FileValue:
         digest = self._hash.hexdigest()
         try:
             if self._is_durable:
-                os.fsync(self._descriptor)
+                system.sync(self._descriptor)
             self._closed()
             if self._size >= WORTH_SHARING:
                 self._share(f"{self._root}/{OWN}{VALUES}/{digest[:2]}", digest)
@@ -155,7 +156,7 @@ def write_part(path: str, key: str, start: int, data: bytes, *, is_durable: bool
                 done = os.pwrite(descriptor, rest, start)
                 rest, start = rest[done:], start + done
             if is_durable:
-                os.fsync(descriptor)
+                system.sync(descriptor)
         finally:
             os.close(descriptor)
     except OSError as error:

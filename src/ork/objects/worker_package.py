@@ -6,7 +6,7 @@ import os
 from functools import cache
 
 # The packages that a worker needs. They import only the standard library.
-_PACKAGES = ("worker", "objects", "model", "sdk")
+_PACKAGES = ("worker", "objects", "model", "sdk", "system")
 
 
 @cache

@@ -49,6 +49,7 @@ class SchedulerLease:
         self._may_be_registered = False
         self._renewed_at: float | None = None
         self._peers_checked_at: float | None = None
+        self._checks_controls = True
 
     async def register(self, now: datetime) -> None:
         sent = self._monotonic()
@@ -56,6 +57,7 @@ class SchedulerLease:
         await self._store.register(self.id, self._identity, self.kind, now, terms=self._terms)
         self._renewed_at = sent
         await self._read_controls()
+        self._checks_controls = self.kind != "tick"  # a tick has just read them: on Firestore reads are billed
 
     async def _read_controls(self) -> None:
         self.control = control_for(await self._store.list_controls(), self.id, self._identity)
@@ -120,7 +122,9 @@ class SchedulerLease:
             return None
         self.has_claimed, self._peers_checked_at = False, self._monotonic()
         before = self.control
-        await self._read_controls()
+        if self._checks_controls:
+            await self._read_controls()
+        self._checks_controls = True
         schedulers = await self._store.list_schedulers()
         others = [entry for entry in schedulers if entry.id != self.id]
         if len(others) == len(schedulers):

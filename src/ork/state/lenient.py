@@ -38,6 +38,11 @@ def reason_of(field: str, value: object, problem: Exception) -> str:
     return f"{field} {shown} cannot be read ({why})"
 
 
+def readable_params(text: Any) -> dict[str, Any]:
+    """The params of a run; none if they are damaged."""
+    return Fields().read("params", text, json_object, {})
+
+
 class Fields:
     """Decodes one field after the other. A field that fails gets its default and is reported in `problems`."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from ork.core.effects import Alert
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
@@ -95,6 +95,11 @@ class StateReader(Protocol):
         """A page of runs, newest first; a run created between two pages never appears twice. Of two times, only runs
         created at the first or later and before the second. `params` is always {},
         because each may be a megabyte."""
+        ...
+
+    async def param_values(self, runs: Sequence[RunId], name: str) -> Mapping[RunId, Any]:
+        """The value of this param in those of the runs that have it, as it is stored. A run whose params cannot be read
+        has none. The cost depends on the given runs only."""
         ...
 
     async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:

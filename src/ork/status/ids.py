@@ -1,12 +1,13 @@
-"""Resolves run names: any unique id prefix, `@last`, and `RUN/TASK[INDEX]` for a task of a run."""
+"""Makes ids of runs, and resolves run names: any unique id prefix, `@last`, and `RUN/TASK[INDEX]` for a task of a run."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ork.errors import NotFoundError, UsageError
-from ork.model.ids import ID_ALPHABET, RunId, TaskKey
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import Run
 from ork.state.reading import StateReader
@@ -22,6 +23,10 @@ class RunTarget(NamedTuple):
     run: str
     task: str | None = None
     instance: int | None = None
+
+
+def new_run_id() -> RunId:
+    return RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in os.urandom(RUN_ID_LENGTH)))
 
 
 def parse_target(run: str, task: str | None = None) -> RunTarget:

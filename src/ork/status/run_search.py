@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ork.model.ids import ID_ALPHABET, RunId
 from ork.model.record import Record, replaced
 from ork.model.run import Run
-from ork.model.secret import redacted_params
+from ork.model.secret import is_sealed
 from ork.model.workflow import Trigger
 from ork.state.paging import not_ours, read_cursor, write_cursor
 from ork.state.reading import StateReader
@@ -28,7 +28,7 @@ MOST_WORKFLOWS = 50
 MOST_IDS = 200
 MOST_WITH_PROGRESS = 100
 _PAGE = 500
-_WITH_PARAMS = 20
+_WITH_PARAMS = 100  # fewer, because each run may have a megabyte of params
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -158,12 +158,11 @@ class _Search:
         return self._search.trigger in (None, run.trigger)
 
     async def _with_param(self, runs: Sequence[Run]) -> list[Run]:
-        """Those with the param. Lists have no params, so each run is read."""
+        """Those with the param. A sensitive value cannot be searched for."""
         assert self._search.param is not None
-        name, value = self._search.param
-        full = {run.id: run for run in await _get_runs(self._store, [run.id for run in runs])}
-        shown = {id: redacted_params(run.params) for id, run in full.items()}
-        return [run for run in runs if run.id in shown and _has(shown[run.id], name, value)]
+        name, text = self._search.param
+        found = await self._store.param_values([run.id for run in runs], name)
+        return [run for run in runs if run.id in found and _is_shown_as(found[run.id], text)]
 
 
 class _RunSource:
@@ -220,14 +219,18 @@ def _is_in(where: RunFilter, run: Run) -> bool:
     return where.workflow in (None, run.workflow) and not is_late and not is_early and not is_other
 
 
-def _has(params: dict[str, Any], name: str, value: str) -> bool:
-    """Whether the param has this value: as text, or as the JSON of it."""
+def _is_shown_as(value: Any, text: str) -> bool:
+    """Whether this is the text of the value: the value itself if it is a text, else its JSON, however it is spaced."""
     import json
 
-    if name not in params:
+    if is_sealed(value):
         return False
-    found = params[name]
-    return found == value if isinstance(found, str) else json.dumps(found) == value
+    if isinstance(value, str):
+        return value == text
+    try:
+        return json.dumps(value, sort_keys=True) == json.dumps(json.loads(text), sort_keys=True)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _place(run: Run) -> tuple[datetime, str]:

@@ -21,6 +21,7 @@ READS = frozenset(
         "shorten_ids",
         "list_runs",
         "last_runs",
+        "param_values",
         "run_updates",
         "find_cached",
         "list_schedulers",

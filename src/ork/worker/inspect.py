@@ -10,9 +10,9 @@ import os
 import sys
 
 from ork.objects.json_text import dumps
+from ork.system import system
 from ork.worker.call.loading import LoadError, load_file
 from ork.worker.call.surroundings import use_packages, use_streams
-from ork.worker.system.processes import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _OWN = "ORK_"
 def start(parent: str, answer: str, root: str, file: str, *paths: str) -> int:
     """`parent` is the process with which this one ends, `answer` a descriptor, `file` a path seen from `root`, `paths` more
     folders to import from."""
-    die_with_parent(int(parent))
+    system.die_with_parent(int(parent))
     _limit()
     for name in [name for name in os.environ if name.startswith(_OWN)]:
         del os.environ[name]
@@ -137,6 +137,7 @@ def _project_files(root: str, paths: Sequence[str]) -> list[str]:
 
 def _limit() -> None:
     import resource
+    from contextlib import suppress
 
     for kind, most in (
         (resource.RLIMIT_CPU, CPU_SECONDS),
@@ -146,4 +147,5 @@ def _limit() -> None:
     ):
         _, hard = resource.getrlimit(kind)
         wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (wanted, hard))
+        with suppress(ValueError, OSError):  # macOS does not accept all of them
+            resource.setrlimit(kind, (wanted, hard))

@@ -1,7 +1,7 @@
 """What Ork's image does in a pod beside an image without Ork: `ork-worker bring`, `begin` and `upload`.
 
 `bring FOLDER` copies the worker into a volume, for an image with python3. For a plain image, `begin FOLDER` wins the attempt's gate and
-writes its input into a volume; the pod runs the program only if it ends with exit code 0. `upload FOLDER`, a sidecar that starts before it,
+writes its input and its files into a volume; the pod runs the program only if it ends with exit code 0. `upload FOLDER`, a sidecar that starts before it,
 waits until the program has ended, of which the kubelet informs it by SIGTERM, and stores the output. A signal that comes before it
 listens would be lost, so `begin` waits for it.
 """
@@ -14,7 +14,9 @@ import sys
 import time
 
 from ork.errors import DocumentError, ObjectsError
+from ork.model.value_reference import FILES_IN_IMAGE, is_json_file
 from ork.objects.documents import token_hash, utc_text
+from ork.objects.references import needs_files
 from ork.objects.regular import open_regular
 from ork.objects.worker_package import worker_files
 from ork.worker.supervise.claim import read_spec
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 FAILED, REFUSED, LOST_GATE = 1, 3, 4  # exit codes
-INPUT_NAME, WON_NAME, LISTENING_NAME = "input", "won", "listening"  # files in the folder that both containers share
+# In the folder that both containers share: the input, the files that arguments, variables and the input name, two marks.
+INPUT_NAME, INPUTS_NAME, WON_NAME, LISTENING_NAME = "input", "inputs", "won", "listening"
 PATIENCE_SECONDS = 600.0  # for an object store that is away; the pod's grace is as long
 GATE_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
-_FOR_ALL = 0o644
+_FOR_ALL, _FOLDER_FOR_ALL = 0o644, 0o755
+_CHUNK = 4 << 20
 _SECRET = "ORK_SECRET_"
 _ENDS = (_signal.SIGTERM, _signal.SIGINT)
 
@@ -76,8 +80,11 @@ def begin(folder: str) -> int:
     if spec["from_file"] and not _is_listening(folder):
         return _say("the container that uploads the output did not start", REFUSED)
     try:
+        secrets = {name: value for name, value in os.environ.items() if name.startswith(_SECRET)}
         if spec["to_file"]:
-            _put_input(documents, spec, f"{folder}/{INPUT_NAME}")
+            _put_input(documents, spec, secrets, f"{folder}/{INPUT_NAME}")
+        if needs_files(spec):
+            _put_files(documents, spec, secrets, f"{folder}/{INPUTS_NAME}")
     except DocumentError as error:
         if _patiently(lambda: documents.win_gate(facts), GATE_SECONDS):
             failure = {"kind": "input", "message": error.message, "detail": None}
@@ -90,12 +97,44 @@ def begin(folder: str) -> int:
     return 0
 
 
-def _put_input(documents: StandIn, spec: dict[str, Any], path: str) -> None:
-    secrets = {name: value for name, value in os.environ.items() if name.startswith(_SECRET)}
+def _put_input(documents: StandIn, spec: dict[str, Any], secrets: dict[str, str], path: str) -> None:
     data = _patiently(lambda: documents.input(spec, secrets), GATE_SECONDS)
     with open(path, "wb") as file:
         file.write(data)
     os.chmod(path, _FOR_ALL)
+
+
+def _put_files(documents: StandIn, spec: dict[str, Any], secrets: dict[str, str], folder: str) -> None:
+    """Write the files that the program gets (`as: file`). The folder is its /input."""
+    _patiently(lambda: documents.words(spec, secrets), GATE_SECONDS)
+    _patiently(lambda: documents.environment(spec, secrets), GATE_SECONDS)
+    os.makedirs(folder, mode=_FOLDER_FOR_ALL, exist_ok=True)
+    for path, size, source in documents.input_files():
+        target = f"{folder}/{path}"
+        os.makedirs(os.path.dirname(target), mode=_FOLDER_FOR_ALL, exist_ok=True)
+        with open(target, "wb") as file:
+            if isinstance(source, bytes):
+                file.write(source)
+            else:
+                _copy(documents, source, size, file)
+        os.chmod(target, _FOR_ALL)
+    if spec["to_file"] and os.path.dirname(spec["to_file"]) == FILES_IN_IMAGE:
+        _touch(f"{folder}/{os.path.basename(spec['to_file'])}")  # it is mounted over this
+
+
+def _piece(documents: StandIn, reference: str, place: int, most: int) -> Any:
+    return _patiently(lambda: documents.read_value(reference, place, most), GATE_SECONDS)
+
+
+def _copy(documents: StandIn, reference: str, size: int, file: Any) -> None:
+    place = 0
+    while place < size:
+        most = min(_CHUNK, size - place)
+        data = _piece(documents, reference, place, most)
+        if not data:
+            raise DocumentError(f"the value {reference} is no longer in the object store")
+        file.write(data)
+        place += len(data)
 
 
 def _is_listening(folder: str) -> bool:
@@ -129,6 +168,10 @@ def upload(folder: str, path: str) -> int:
 
 
 def _stored(documents: StandIn, spec: dict[str, Any], path: str) -> dict[str, Any]:
+    if not is_json_file(spec["from_file"]):
+        if not os.path.isdir(path) or os.path.islink(path):
+            os.close(open_regular(path))  # a link, or something else: the program could point it at anything
+        return documents.store_file(path, spec)
     limit = spec["output_limit"]
     with open(open_regular(path), "rb") as file:  # no link is followed: the program could point it at anything
         data = file.read(limit + 1)

@@ -10,6 +10,7 @@ import sys
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
+from ork.system import system
 from ork.worker.call.environment import Bindings
 from ork.worker.call.failure import describe
 from ork.worker.call.invoke import call
@@ -99,7 +100,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
 def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
     from ork.worker.call.other_interpreter import BOOTSTRAP
 
-    handed = os.memfd_create("request", 0)
+    handed = system.unnamed_file("request")
     with open(handed, "wb", closefd=False) as file:
         file.write(dumps(request).encode())
     os.lseek(handed, 0, os.SEEK_SET)

@@ -15,6 +15,7 @@ from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.workflow import Trigger
 from ork.state.records import RunChanges
+from ork.state.verbs import statements_of
 from ork.status import run_search
 from tests.unit.api.conftest import ANN, NOW, Bench
 from tests.unit.api.test_run_reads import BOTH, at, failed_run, with_store
@@ -41,7 +42,13 @@ async def some_runs(bench: Bench) -> None:
     for name, first, triggers in (("shop-etl", "aaaa", list(Trigger)), ("report", "bbbb", [Trigger.MANUAL] * 6)):
         version = await bench.deploy(name)
         new = [
-            NewRun(RunId(f"{first}{number:08d}"), name, version.id, {"n": number, "day": "mon"}, trigger)
+            NewRun(
+                RunId(f"{first}{number:08d}"),
+                name,
+                version.id,
+                {"n": number, "day": "mon", "list": [1, {"a": None, "b": 2}]},
+                trigger,
+            )
             for number, trigger in enumerate(triggers)
         ]
         await bench.store.create_runs(new, NOW + timedelta(hours=len(name)))
@@ -59,6 +66,7 @@ async def test_runs_are_found_by_trigger_text_and_param(bench: Bench, kind: str)
         assert await listed(client, param="n:5") == ["bbbb00000005"]
         assert await listed(client, param="day:mon", workflow="shop-etl", trigger="manual") == ["aaaa00000000"]
         assert await listed(client, param="day:tue") == []
+        assert await listed(client, param='list:[ 1,{"b":2,"a":null}]', limit=1) == ["aaaa00000003"]
         assert await listed(client, q="report", status="failed") == []
         for wrong in ({"trigger": "x"}, {"param": "n"}, {"sort": "name"}, {"q": ""}):
             assert (await client.get(f"{PREFIX}/runs", params=wrong)).status_code == 422
@@ -81,6 +89,17 @@ async def test_pages_of_a_search_have_every_run_once(bench: Bench, kind: str, mo
         page = (await client.get(f"{PREFIX}/runs", params={"trigger": "manual"})).json()
         assert (page["runs"], page["partial"]) == ([], False)
         assert page["cursor"]
+
+
+@BOTH
+async def test_params_are_searched_by_the_page_not_by_the_run(bench: Bench, kind: str) -> None:
+    async with with_store(bench, kind) as used, await used.client(Role.VIEWER) as client:
+        version = await used.deploy("shop-etl")
+        new = [NewRun(RunId(f"cccc{number:08d}"), "shop-etl", version.id, {"n": number}) for number in range(300)]
+        await used.store.create_runs(new, NOW)
+        before = statements_of(used.store)
+        assert await listed(client, param="n:0") == ["cccc00000000"]
+        assert statements_of(used.store) - before < 60
 
 
 @BOTH

@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from ork.api.app import create_app
@@ -108,6 +109,42 @@ async def test_who_has_no_role_reads_why_and_the_audit_log_names_them(desk: Desk
     provider.userinfo = {"sub": "ada-1"}
     async with desk.browser() as browser:
         assert "it sends no claim groups" in said(await sign_on(browser, provider))
+
+
+async def test_after_a_refusal_the_page_that_was_wanted_is_still_known(desk: Desk, provider: OidcProvider) -> None:
+    wanted = "/ui/runs/7f3k?view=graph&q=a%26b#L3-L5"
+    allowed, provider.claims["groups"] = provider.claims["groups"], []
+    async with desk.browser() as browser:
+        shown = links(await sign_on(browser, provider, wanted))
+        assert shown["Sign in with a token"] == wanted
+        provider.claims["groups"] = allowed
+        answer = await browser.get(shown["Use another account"])
+        _, given = provider.sign_in(answer.headers["location"])
+        location = (await come_back(browser, given)).headers["location"]
+    assert location.startswith("/ui/runs/7f3k?view=graph&q=a%26b#ticket=")
+    assert location.endswith("&then=L3-L5")
+
+
+async def test_a_sign_in_that_failed_or_took_too_long_is_tried_again_for_the_same_page(
+    desk: Desk, provider: OidcProvider
+) -> None:
+    earlier = desk.server(now=lambda: datetime.now(UTC) - timedelta(seconds=flows.SECONDS))
+    async with Browser(earlier) as before, desk.browser() as browser:
+        _, given = provider.sign_in(await begin(before, "/ui/schedules?x=1"))
+        browser.cookies.update(before.cookies)
+        late = links(await come_back(browser, given))
+        provider.is_away = True
+        desk.app = desk.server()
+    async with desk.browser() as browser:
+        away = links(await browser.get("/ui/oidc/start", params={"back": "/ui/schedules?x=1"}))
+        unknown = links(await browser.get("/ui/oidc/start", params={"back": "https://evil.example/"}))
+    assert late["Try again"] == away["Try again"] == "/ui/oidc/start?back=%2Fui%2Fschedules%3Fx%3D1"
+    assert unknown == {"Try again": "/ui/oidc/start", "Sign in with a token": "/ui/"}
+
+
+def links(answer: httpx.Response) -> dict[str, str]:
+    """The addresses of a page's links, by their texts."""
+    return {text: unescape(href) for href, text in re.findall(r'<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>', answer.text)}
 
 
 async def test_another_account_can_be_chosen(desk: Desk) -> None:

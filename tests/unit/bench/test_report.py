@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ork.bench.measure import ResultTarget, Sample, TaskSeconds, Work, result_of
-from ork.bench.report import table
+from ork.bench.measure import ResultTarget, Sample, TaskSeconds, Work, one_result, result_of
+from ork.bench.report import gates, table
 
 
 def test_the_table_has_a_line_for_each_result_and_explains_the_floors() -> None:
@@ -21,3 +21,22 @@ def test_the_table_has_a_line_for_each_result_and_explains_the_floors() -> None:
     assert second.endswith("3.00 (2.00–4.00)  ≤ 5 ✓ met")
     assert blank == ""
     assert notes == ["  chain: floor is bare forks", "  cold-help: floor is bare python"]
+
+
+def test_every_figure_has_its_gate_beside_it() -> None:
+    nothing = {"what": "nothing"}
+    targets = (ResultTarget(60, at_most=True, field="heap_mb"), ResultTarget(1500, at_most=True, field="nodes"))
+    results = [
+        one_result("ui-table", nothing, targets, size=100_000, heap_mb=31.26, nodes=2000),
+        one_result(
+            "ui-beside", nothing, (ResultTarget(50, at_most=True, field="added_ms"),), added_ms=4, note="at /runs"
+        ),
+    ]
+    heading, *lines, blank, last = gates(results)
+    assert heading.split() == ["scenario", "size", "figure", "gate", "verdict"]
+    assert [line.split() for line in lines] == [
+        ["ui-table", "100,000", "31.26", "≤", "60", "MB", "heap", "✓", "met"],
+        ["2,000", "≤", "1,500", "nodes", "✗", "missed"],
+        ["ui-beside", "–", "4", "≤", "50", "ms", "more", "✓", "met", "at", "/runs"],
+    ]
+    assert (blank, last) == ("", "1 of 3 gates were missed.")

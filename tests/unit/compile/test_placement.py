@@ -77,6 +77,8 @@ def test_the_worker_config_or_the_default_chooses(
         (CLOUD, IMAGE, "{image: x, input: {to_file: /a.json}}", "in a folder"),
         (CLOUD + S3, IMAGE, "{image: x, input: {to_file: /in/a.json}}", "cannot mount the object store s3://bucket"),
         (CLOUD + "objects: az://c\n", IMAGE, "{image: x, output: {from_file: /out/a}}", "for its file /out/a"),
+        (CLOUD, IMAGE, "{image: x, output: {from_file: /out/a.csv}}", "the output /out/a.csv must be JSON"),
+        (CLOUD, IMAGE, "{image: x, command: [{ref: run.id, as: file}]}", "gets no files"),
         (CLOUD, IMAGE, "{file: a.py, env: {A: {secret: PLAIN}}}", "would be visible"),
         (CLOUD, IMAGE, "{file: a.py, env: {A: {ref: params.key}}}", "is sensitive"),
         ("max_workers: 3\n", "", "{executor: cloudrun, job: nightly}", "project and a region"),
@@ -154,6 +156,7 @@ def test_a_worker_config_brings_a_task_to_kubernetes(
         (CLUSTER, "", "{file: a.py}", "there is no image with the task's code"),
         ("default_where: kubernetes\nobjects: journal:.ork/objects\n", IMAGE, "{file: a.py}", "cannot reach the object store"),
         (CLUSTER, IMAGE, "{image: x, output: {from_file: /out.json}}", "/out.json must be in a folder"),
+        (CLUSTER, IMAGE, "{image: x, env: {A: {ref: run.id, as: file}}, output: {from_file: /input/x}}", "/input has the files"),
         (CLUSTER, IMAGE, "{file: a.py, environment: {requirements: [x]}}", "must be part of the image on Kubernetes"),
         (CLUSTER, IMAGE, "{file: a.py, env: {A: {secret: PLAIN}}}", "would be visible on Kubernetes"),
         (
@@ -174,5 +177,9 @@ def test_what_cannot_run_on_kubernetes_is_refused_with_a_hint(
 
 def test_a_secret_of_kubernetes_may_be_used_there_and_files_may_be_in_any_folder() -> None:
     project = project_of(CLUSTER + "secrets: {KEY: {from: kubernetes, secret: login, key: token}}\n", IMAGE)
-    task = "{image: x, env: {A: {secret: KEY}}, input: {to_file: /in.json}, output: {from_file: /data/out.json}}"
-    assert loaded(task, project).problems == ()
+    for task in (
+        "{image: x, env: {A: {secret: KEY}}, input: {to_file: /in.json}, output: {from_file: /data/out.json}}",
+        "{image: x, command: [cat, {ref: run.id, as: file}], output: {from_file: /data/out.csv}}",
+        "{image: x, output: {from_file: /input/out.json}}",
+    ):
+        assert loaded(task, project).problems == ()

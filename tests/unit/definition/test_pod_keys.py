@@ -67,10 +67,11 @@ def test_wrong_values_are_refused_at_their_place(config: str, code: str) -> None
     assert problems[0].position
 
 
-def test_the_project_names_namespace_context_and_image() -> None:
-    project, problems = load_project(b"kubernetes: {namespace: ork, context: prod, image: 'ork:0.2.0'}\n")
+def test_the_project_names_namespace_context_image_and_secret() -> None:
+    given = b"kubernetes: {namespace: ork, context: prod, image: 'ork:0.2.0', objects_secret: bucket-keys}\n"
+    project, problems = load_project(given)
     assert problems == ()
-    assert project.kubernetes == ClusterDefaults(KubernetesPlace("prod", "ork"), "ork:0.2.0")
+    assert project.kubernetes == ClusterDefaults(KubernetesPlace("prod", "ork"), "ork:0.2.0", "bucket-keys")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def pod_document(image: str = "image", **changes: Any) -> dict[str, Any]:
     """`container` of a spec for Kubernetes."""
     own = {
         "service_account": None, "gpu": None, "node_selector": {}, "tolerations": [], "image_pull_secrets": [], "labels": {},
-        "template": None, "has_ork": True, "secrets": {},
+        "template": None, "has_ork": True, "secrets": {}, "env": {}, "objects_secret": None,
     }  # fmt: skip
     outer = {"cpu": None, "memory": None, "user": None, "read_only": False, "pull": "missing"}
     size = {name: changes.pop(name) for name in list(changes) if name in outer}

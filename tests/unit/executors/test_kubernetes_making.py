@@ -10,7 +10,15 @@ from lightkube.resources.batch_v1 import Job
 
 from ork.errors import DocumentError
 from ork.executors.executor import GroupOrder, LaunchOrder
-from ork.executors.kubernetes.making import attempt_job, group_job, group_job_name, group_label, job_name, label_value
+from ork.executors.kubernetes.making import (
+    Program,
+    attempt_job,
+    group_job,
+    group_job_name,
+    group_label,
+    job_name,
+    label_value,
+)
 from ork.executors.kubernetes.template import merged
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
@@ -21,13 +29,13 @@ from tests.unit.executors.kubernetes_subject import pod_document
 def spec(**changes: Any) -> dict[str, Any]:
     made = {
         "attempt": "7f3k/load/0/1", "run_id": "7f3k", "task": "load", "kind": "python", "timeout": None,
-        "stop_grace_seconds": 10, "argv": [], "to_file": None, "from_file": None, "container": pod_document(),
+        "stop_grace_seconds": 10, "argv": [], "inputs": None, "upstream": {}, "env": {}, "to_file": None, "from_file": None, "container": pod_document(),
     }  # fmt: skip
     return {**made, **changes}
 
 
 def job(made: dict[str, Any], **more: Any) -> dict[str, Any]:
-    options = {"objects_url": "s3://docs/ork", "token": "t0ken", "ork_image": "ork:1", **more}
+    options = {"objects_url": "s3://docs/ork", "token": "t0ken", "ork_image": "ork:1", "program": Program(), **more}
     manifest = attempt_job(made, "here", **options)
     assert Job.from_dict(manifest).to_dict()["spec"] == manifest["spec"]  # lightkube knows every key of it
     return manifest
@@ -90,7 +98,7 @@ def test_an_image_with_python_gets_the_worker_from_an_init_container_and_cannot_
 
 
 def test_a_plain_image_gets_its_gate_input_and_upload_from_containers_beside_it() -> None:
-    made = pod(plain(argv=["--x"], to_file="/data/in.json", from_file="/data/out.json"), env={"A": "1"})
+    made = pod(plain(to_file="/data/in.json", from_file="/data/out.json"), program=Program(["--x"], {"A": "1"}))
     (main,), (upload, begin) = made["containers"], made["initContainers"]
     assert (main["args"], "command" in main) == (["--x"], False)
     assert env_of(main) == {"A": "1"}  # neither its token nor its object store
@@ -110,7 +118,7 @@ def test_a_plain_image_gets_its_gate_input_and_upload_from_containers_beside_it(
 
 
 def test_kubernetes_replaces_nothing_in_arguments_and_variables() -> None:
-    (main,) = pod(plain(argv=["$(HOME)", "$$"]), env={"A": "$(PATH)"})["containers"]
+    (main,) = pod(plain(), program=Program(["$(HOME)", "$$"], {"A": "$(PATH)"}))["containers"]
     assert (main["args"], env_of(main)) == (["$$(HOME)", "$$$$"], {"A": "$$(PATH)"})
 
 
@@ -118,9 +126,34 @@ def test_secrets_are_references_and_never_values() -> None:
     reference = {"secretKeyRef": {"name": "login", "key": "token"}}
     (main,) = pod(spec(container=pod_document(secrets={"ORK_SECRET_KEY": "login/token"})))["containers"]
     assert env_of(main)["ORK_SECRET_KEY"] == reference
-    made = pod(plain(container=pod_document(secrets={"ORK_SECRET_KEY": "login/token"})), secrets={"KEY": "login/token"})
+    of_program = Program(secrets={"KEY": "login/token"})
+    made = pod(plain(container=pod_document(secrets={"ORK_SECRET_KEY": "login/token"})), program=of_program)
     assert env_of(made["containers"][0]) == {"KEY": reference}
     assert env_of(made["initContainers"][0])["ORK_SECRET_KEY"] == reference
+
+
+def test_files_for_a_plain_image_are_in_one_folder_that_it_cannot_write() -> None:
+    files = {"argv": [{"as_file": {"value": 1}, "name": "rows"}], "to_file": "/input/all.json"}
+    (main,) = pod(plain(**files), program=Program(["/input/rows.json"]))["containers"]
+    assert main["args"] == ["/input/rows.json"]
+    assert main["volumeMounts"] == [
+        {"name": "ork-files", "mountPath": "/input", "subPath": "inputs", "readOnly": True},
+        {"name": "ork-files", "mountPath": "/input/all.json", "subPath": "input", "readOnly": True},
+    ]
+
+
+def test_the_worker_has_access_to_the_object_store_and_the_program_has_not() -> None:
+    wanted = {"objects_secret": "bucket-keys", "env": {"AWS_REGION": "eu", "ORK_TOKEN": "forged"}}
+    access = [{"prefix": "ORK_STORE_", "secretRef": {"name": "bucket-keys"}}]
+    made = pod(plain(from_file="/data/out.json", container=pod_document(**wanted)))
+    (main,), (upload, begin) = made["containers"], made["initContainers"]
+    assert "envFrom" not in main
+    assert upload["envFrom"] == begin["envFrom"] == access
+    assert {env_of(each)["AWS_REGION"] for each in (upload, begin)} == {"eu"}
+    made = pod(spec(container=pod_document(has_ork=False, **wanted)))
+    (main,), (bring,) = made["containers"], made["initContainers"]
+    assert (main["envFrom"], env_of(main)["AWS_REGION"], env_of(main)["ORK_TOKEN"]) == (access, "eu", "t0ken")
+    assert "envFrom" not in bring
 
 
 def test_pods_keep_to_the_baseline_and_to_their_user() -> None:

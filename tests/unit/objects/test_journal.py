@@ -15,7 +15,8 @@ import pytest
 from ork.errors import ObjectsError
 from ork.objects.journal import LOOK_AGAIN_SECONDS, Journal
 from ork.objects.journaled import JOURNAL, LARGEST_IN_JOURNAL, JournaledObjects
-from ork.objects.opening import _disk_of, open_objects
+from ork.objects.opening import open_objects
+from ork.system.linux import disk_of
 
 TASK = "a/task/0/1"
 SPEC, GATE, STATUS = (f"runs/a/task.0.1.{kind}.json" for kind in ("spec", "gate", "status"))
@@ -381,10 +382,10 @@ def test_who_won_and_was_not_told_so_learns_it(tmp_path: Path, monkeypatch: pyte
 
 def test_the_disk_of_a_folder_is_the_mount_nearest_to_it() -> None:
     mounts = [b"/dev/a / ext4 rw 0 0\n", b"srv:/x /data nfs4 rw 0 0\n", b"/dev/b /data/my\\040disk xfs rw 0 0\n"]
-    assert _disk_of("/home/x", mounts) == "ext4"
-    assert _disk_of("/data/x", mounts) == "nfs4"
-    assert _disk_of("/data/my disk/x", mounts) == "xfs"
-    assert _disk_of("/database", mounts) == "ext4"
+    assert disk_of("/home/x", mounts) == "ext4"
+    assert disk_of("/data/x", mounts) == "nfs4"
+    assert disk_of("/data/my disk/x", mounts) == "xfs"
+    assert disk_of("/database", mounts) == "ext4"
 
 
 def test_the_first_status_is_a_line_that_nothing_was_looked_up_for_where_its_worker_has_begun(tmp_path: Path) -> None:

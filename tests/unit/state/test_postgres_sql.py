@@ -104,6 +104,7 @@ WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
     "list_runs_by_status": ((["success", "failed"], None, "", 20, None), "runs_by_status"),
     "list_runs_by_workflow": ((["success", "failed"], None, "", 20, None, "flow3"), "runs_by_workflow"),
     "last_runs": ((["flow1", "flow2"], ["success", "failed"]), "runs_by_workflow"),
+    "param_values": ((["r5", "r6"], "day"), "runs_pkey"),
     "tasks_of_run": (("r5", -2, -2, None, None, 10, True, False), "tasks_pkey"),
     "tasks_changed_since": (("r5", -2, -2, None, None, 10, True, False, 1), "task_changes_pkey"),
     "find_by_key": (("flow1", "key1"), "runs_key"),

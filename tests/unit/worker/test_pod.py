@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from ork.executors.executor import LaunchOrder
+from ork.objects.references import value_reference
 from ork.worker.pod import LOST_GATE
 from ork.worker.supervise.stand_in import StandIn
 from tests.integration.workshop import Workshop
@@ -35,9 +37,9 @@ class Pod:
     def begin(self) -> int:
         return subprocess.run([*ORK_WORKER, "begin", str(self.files)], env=self.environment, timeout=60).returncode
 
-    def upload(self) -> subprocess.Popen[bytes]:
+    def upload(self, name: str = "out.json") -> subprocess.Popen[bytes]:
         """Returns when it listens."""
-        path = str(self.output / "out.json")
+        path = str(self.output / name)
         process = subprocess.Popen([*ORK_WORKER, "upload", str(self.files), path], env=self.environment)
         end = time.monotonic() + 60
         while not (self.files / "listening").exists():
@@ -47,8 +49,8 @@ class Pod:
 
 
 def order_of(shop: Workshop, **spec: Any) -> LaunchOrder:
-    files = {"to_file": "/data/in.json", "from_file": "/data/out.json"}
-    return shop.order(shop.attempt(), kind="container", argv=[], **{**files, **spec})
+    files = {"argv": [], "to_file": "/data/in.json", "from_file": "/data/out.json"}
+    return shop.order(shop.attempt(), kind="container", **{**files, **spec})
 
 
 def ended(process: subprocess.Popen[bytes]) -> int:
@@ -100,6 +102,56 @@ def test_an_output_that_cannot_be_used_is_explained(left: str | None, words: str
         (pod.output / "out.json").write_text(left)
     assert ended(upload) == 0
     assert words in (StandIn(shop.objects, order.attempt).status() or {})["left"]["problem"]
+
+
+def test_files_of_arguments_variables_and_input_are_written_and_a_file_is_stored(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    sink = shop.objects.open_value("run/make/0/1", "0")
+    sink.write(b"one\ntwo\n")
+    size, digest = sink.finish()
+    text = {
+        "object": value_reference("run/make/0/1", "0"), "codec": "file", "type": "ork.File", "media_type": "text/plain",
+        "size": size, "sha256": digest, "name": "lines.txt",
+    }  # fmt: skip
+    order = order_of(
+        shop,
+        to_file="/input/in.json",
+        from_file="/data/out.txt",
+        argv=["-c", {"as_file": {"value": {"$ork": text}, "has_values": True}, "name": "make"}],
+        env={"ROWS": {"as_file": {"value": [1, 2]}, "name": "rows"}},
+        inputs={"again": {"as_file": {"value": "x"}, "name": "again"}},
+    )
+    pod = Pod(shop, order, tmp_path)
+    upload = pod.upload("out.txt")
+    assert pod.begin() == 0
+    assert (pod.files / "input").read_text() == '{"again":"/input/again.json"}'
+    found = {path.name: path.read_text() for path in (pod.files / "inputs").iterdir()}
+    assert found == {"make.txt": "one\ntwo\n", "rows.json": "[1,2]", "again.json": '"x"', "in.json": ""}
+    documents = StandIn(shop.objects, order.attempt)
+    assert documents.words(documents.spec() or {}, {}) == ["-c", "/input/make.txt"]
+    (pod.output / "out.txt").write_text("left")
+    assert ended(upload) == 0
+    output = json.loads((documents.status() or {})["left"]["output"]["inline"])["$ork"]
+    assert (output["codec"], output["name"], output["media_type"]) == ("file", "out.txt", "text/plain")
+    assert shop.objects.read_value(output["object"], 0, 100) == b"left"
+
+
+def test_a_link_or_a_fifo_is_not_stored_as_a_file(tmp_path: Path) -> None:
+    for kind in ("link", "fifo"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        shop = Workshop(folder)
+        order = order_of(shop, to_file=None, from_file="/data/out.txt")
+        pod = Pod(shop, order, folder)
+        upload = pod.upload("out.txt")
+        assert pod.begin() == 0
+        if kind == "link":
+            (pod.output / "out.txt").symlink_to("/proc/self/environ")
+        else:
+            os.mkfifo(pod.output / "out.txt")
+        assert ended(upload) == 0
+        left = (StandIn(shop.objects, order.attempt).status() or {})["left"]
+        assert "/data/out.txt cannot be read as output" in left["problem"]
 
 
 def test_an_input_that_cannot_be_made_fails_the_attempt_and_the_program_does_not_start(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
  * Pages of a snapshot have no session; their user is a viewer. */
 
 import { batch, computed, signal } from "@preact/signals";
+import type { SingleSignOn } from "../api.d.ts";
 import { API, HttpSource, SESSION_HEADER } from "./http.ts";
 import { asProblem, disconnected, Problem, problemOf } from "./problem.ts";
 import { openDocuments, snapshotKind } from "./documents.ts";
@@ -178,19 +179,10 @@ function takeTicket(): string | null {
   return found;
 }
 
-/** A provider that people can sign in with, and the address that leads there and back to the page that is shown. */
-export interface SingleSignOn {
-  name: string;
-  href: string;
-}
-
-/** Null if people sign in with tokens only, or the server does not say. */
+/** The provider that people can sign in with; null if they sign in with tokens only, or the server does not say. */
 export async function singleSignOn(): Promise<SingleSignOn | null> {
   try {
-    const { single_sign_on: found } = await source.get("/sign-in", {});
-    if (!found) return null;
-    const back = location.pathname + location.search + location.hash;
-    return { name: found.name, href: `${found.url}?${new URLSearchParams({ back })}` };
+    return (await source.get("/sign-in", {})).single_sign_on;
   } catch {
     return null;
   }

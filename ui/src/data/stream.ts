@@ -17,7 +17,7 @@ export type StreamState = "off" | "opening" | "live" | "quiet" | "lost" | "polli
 /** `run`: this run changed. `reset`: anything may have changed. */
 export type Change = { kind: "run"; event: RunEvent } | { kind: "reset" };
 type Listener = (change: Change) => void;
-type Message = { kind: "change"; change: Change; mark: string | null } | { kind: "state"; state: StreamState } | { kind: "wake" };
+type Message = { kind: "change"; change: Change; mark: string | null } | { kind: "state"; state: StreamState } | { kind: "wake" } | { kind: "ask" };
 
 const LOCK = "ork-events";
 const CHANNEL = "ork-events";
@@ -58,6 +58,7 @@ class LiveStream {
   #turn: AbortController | null = null;
   #mark: string | null = null;
   #awake: (() => void) | null = null;
+  #isHolder = false;
 
   constructor(source: Source) {
     this.#source = source;
@@ -69,6 +70,8 @@ class LiveStream {
     addEventListener("blur", follow, { signal });
     addEventListener("pointerdown", () => this.wake(true), { signal, passive: true });
     addEventListener("keydown", () => this.wake(true), { signal, passive: true });
+    // The tab that holds the stream may have nothing to say for a long time.
+    this.#post({ kind: "ask" });
     this.#follow();
   }
 
@@ -107,6 +110,8 @@ class LiveStream {
   /** Keeps a stream open until the turn ends. */
   async #hold(turn: AbortSignal, hasLocks: boolean): Promise<void> {
     let tries = 0;
+    this.#isHolder = true;
+    turn.addEventListener("abort", () => { this.#isHolder = false; }, { once: true });
     while (!turn.aborted) {
       try {
         const isQuiet = await this.#read(turn, hasLocks, () => {
@@ -118,6 +123,7 @@ class LiveStream {
         if (error instanceof Problem && !error.isPassing && error.kind !== "failed") {
           this.#tell("off");
           // Signed out or not allowed: only a new session helps, which starts a new stream.
+          this.#isHolder = false;
           return;
         }
         if (!hasLocks && error instanceof Problem && error.kind === "slow") await this.#poll(turn);
@@ -238,6 +244,7 @@ class LiveStream {
 
   #onMessage(message: Message): void {
     if (message.kind === "wake") this.wake(false);
+    else if (message.kind === "ask") this.#isHolder && this.#post({ kind: "state", state: streamState.value });
     else if (message.kind === "state") streamState.value = message.state;
     else {
       this.#mark = message.mark ?? this.#mark;

@@ -26,17 +26,20 @@ interface NeedsProps {
   since: number;
   missed: readonly Missed[];
   approvals: readonly PendingApproval[];
+  /** Everything could be read. Otherwise nothing is said about what is not shown. */
+  isComplete: boolean;
 }
 
 const SHOWN_GROUPS = 6;
 const SHOWN_RUNS = 12;
 
-export function Needs({ overview, since, missed, approvals }: NeedsProps): JSX.Element {
+export function Needs({ overview, since, missed, approvals, isComplete }: NeedsProps): JSX.Element {
   const groups = groupFailures(overview.failures.filter((run) => milliseconds(endOf(run)) >= since));
   const isAll = currentQuery.value.has("groups");
   const shown = isAll ? groups : groups.slice(0, SHOWN_GROUPS);
   const late = withLate(missed, overview);
   const isQuiet = groups.length + late.length + approvals.length + overview.unsent_alerts + overview.broken_locations.length === 0;
+  if (isQuiet && !isComplete) return <p class="dim">No run failed.</p>;
   if (isQuiet) return <p class="all-well"><Icon name="check" />Nothing needs you. No run failed, no schedule was missed, nothing waits for approval.</p>;
   return (
     <div class="needs">

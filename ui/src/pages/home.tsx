@@ -6,7 +6,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Calendar } from "../api.d.ts";
 import { now, serverNow } from "../clock.ts";
 import { usePaletteActions } from "../commands.ts";
-import { useRead } from "../data/read.ts";
+import { type Read, useRead } from "../data/read.ts";
 import { DAY, HOUR } from "../health.ts";
 import { type Missed, Needs } from "../home/needs.tsx";
 import { Running } from "../home/running.tsx";
@@ -16,7 +16,7 @@ import { useApprovals } from "../parts/approvals.tsx";
 import { BulkRefusals } from "../parts/bulk.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Choice } from "../parts/form.tsx";
-import { Page, Section } from "../parts/page.tsx";
+import { Missing, Page, Section } from "../parts/page.tsx";
 import { currentQuery, setQuery } from "../router.ts";
 import { utc } from "../words.ts";
 
@@ -28,7 +28,8 @@ export default function Home(): JSX.Element {
   const from = useMemo(() => new Date(since - DAY).toISOString(), [since]);
   const read = useRead("/overview", { since: from, limit: 200 }, { live: true });
   const calendar = useDay();
-  const approvals = useApprovals().data.value?.approvals ?? [];
+  const approvals = useApprovals();
+  const isComplete = approvals.problem.value === null && calendar.problem.value === null;
   usePaletteActions([{ label: "Mark all failures as seen", words: "home needs you", run: markSeen }]);
   return (
     <Page title="Home" read={read} what="the overview" command="ork status" live>
@@ -38,11 +39,13 @@ export default function Home(): JSX.Element {
         ) : (
           <>
             <Section title="Needs you" aside={<Since since={since} markSeen={markSeen} hasFailures={overview.failures.length > 0} />}>
-              <Needs overview={overview} since={since} missed={missedOf(calendar)} approvals={approvals} />
+              <Missing read={approvals} what="approvals" />
+              <Missing read={calendar} what="scheduled times" />
+              <Needs overview={overview} since={since} missed={missedOf(calendar.data.value)} approvals={approvals.data.value?.approvals ?? []} isComplete={isComplete} />
             </Section>
             <BulkRefusals />
             <Running overview={overview} />
-            <Strip overview={overview} calendar={calendar} />
+            <Strip overview={overview} calendar={calendar.data.value} />
           </>
         )
       }
@@ -75,10 +78,10 @@ function Since({ since, markSeen, hasFailures }: { since: number; markSeen: () =
 }
 
 /** Scheduled times of the last and the next hours; read again when the hour changes. */
-function useDay(): Calendar | undefined {
+function useDay(): Read<Calendar> {
   const hour = useComputed(() => Math.floor(now.value / HOUR)).value;
   const given = { from: new Date((hour - PAST_HOURS + 1) * HOUR).toISOString(), to: new Date((hour + FUTURE_HOURS + 1) * HOUR).toISOString() };
-  return useRead("/calendar", given).data.value;
+  return useRead("/calendar", given);
 }
 
 

@@ -2,11 +2,13 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { SingleSignOn } from "../api.d.ts";
 import { asProblem, type Problem } from "../data/problem.ts";
-import { isSignedOut, sessionProblem, signIn, singleSignOn, type SingleSignOn } from "../data/session.ts";
+import { isSignedOut, sessionProblem, signIn, singleSignOn } from "../data/session.ts";
 import { CommandLine, Prose } from "../parts/command.tsx";
 import { TextField } from "../parts/form.tsx";
 import { Mark } from "../parts/icons.tsx";
+import { here } from "../router.ts";
 
 export default function SignIn(): JSX.Element {
   const [token, setToken] = useState("");
@@ -36,7 +38,7 @@ export default function SignIn(): JSX.Element {
       {isSignedOut.value && <p class="dim">Sign in again: the page stays as it is.</p>}
       {provider && (
         // Under a page in which something may be typed, the sign-in gets a tab of its own; this one notices its end.
-        <a ref={link} class="button primary" href={provider.href} target={isSignedOut.value ? "_blank" : "_self"} rel="noopener">Sign in with {provider.name}</a>
+        <a ref={link} class="button primary" href={`${provider.url}?${new URLSearchParams({ back: here() })}`} target={isSignedOut.value ? "_blank" : "_self"} rel="noopener">Sign in with {provider.name}</a>
       )}
       {!isSignedOut.value && (
         <>

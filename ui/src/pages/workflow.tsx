@@ -13,7 +13,7 @@ import { byDay, changeInWords, DAY, type DayCount, markOf, successRate } from ".
 import type { PageProps } from "../pages.ts";
 import { showDialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Page } from "../parts/page.tsx";
+import { Missing, Page } from "../parts/page.tsx";
 import { currentTab, type Tab, Tabs } from "../parts/tabs.tsx";
 import { Ago } from "../parts/time.tsx";
 import { href, setQuery } from "../router.ts";
@@ -114,9 +114,10 @@ function Actions({ workflow, reload }: { workflow: WorkflowWithDefinition; reloa
 function Month({ workflow }: { workflow: WorkflowWithDefinition }): JSX.Element | null {
   const zone = workflow.schedule?.timezone ?? "UTC";
   const after = useMemo(() => new Date(serverNow() - DAYS * DAY).toISOString(), []);
-  const page = useRead("/runs", { workflow: workflow.name, created_after: after, limit: MOST_RUNS }).data.value;
+  const read = useRead("/runs", { workflow: workflow.name, created_after: after, limit: MOST_RUNS });
   const spread = useRead("/workflows/{name}/durations", { name: workflow.name }).data.value?.runs;
-  if (!page || page.runs.length === 0) return null;
+  const page = read.data.value;
+  if (!page || page.runs.length === 0) return <Missing read={read} what={`the last ${DAYS} days`} />;
   const marks = page.runs.map(markOf);
   const days = byDay(addDays(localTime(serverNow(), zone).day, 1 - DAYS), DAYS, zone, marks, []);
   const change = changeInWords(spread?.change);

@@ -10,7 +10,7 @@ import { changeInWords, DAY, isWell, trend } from "../health.ts";
 import { RunBars } from "../parts/bars.tsx";
 import { Empty, Partial } from "../parts/empty.tsx";
 import { Choice, Search } from "../parts/form.tsx";
-import { Page } from "../parts/page.tsx";
+import { Missing, Page } from "../parts/page.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { Ago } from "../parts/time.tsx";
 import { currentQuery, href, path, setQuery } from "../router.ts";
@@ -79,6 +79,7 @@ export default function Workflows(): JSX.Element {
         return (
           <>
             <Controls />
+            <Missing read={schedules} what="schedules" />
             <div class="workflows"><Table label="Workflows" rows={shown} columns={COLUMNS} rowKey={(each) => each.name} href={(each) => href(path("workflows", each.name))} rowHeight={40} /></div>
             {cursor && <Partial shown={all.length} what="workflows by name" more={() => setPages(pages + 1)} />}
           </>

@@ -22,6 +22,7 @@ export function Dialog({ title, onClose, children, footer, wide = false, bare = 
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    first(dialog)?.focus();
     return () => dialog?.close();
   }, []);
   return (
@@ -40,6 +41,11 @@ export function Dialog({ title, onClose, children, footer, wide = false, bare = 
       {footer && <footer class="dialog-foot">{footer}</footer>}
     </dialog>
   );
+}
+
+/** What the keyboard begins with: the first field, or the button that does it. A question about a loss begins where the browser begins: at Close. */
+function first(dialog: HTMLDialogElement | null): HTMLElement | null | undefined {
+  return dialog?.querySelector<HTMLElement>(".dialog-body :is(input:not([type=checkbox]), select, textarea)") ?? dialog?.querySelector<HTMLElement>(".dialog-foot .primary");
 }
 
 /** The dialog that the address names, or null. */

@@ -93,6 +93,19 @@ export function Loaded<T>({ read, what, gone, shape, children }: LoadedProps<T>)
   );
 }
 
+/** Says that a further source of a page could not be read: what is missing must not look as if it were not there. */
+export function Missing<T>({ read, what }: { read: Read<T>; what: string }): JSX.Element | null {
+  const problem = read.problem.value;
+  if (!problem || problem.kind === "signed out") return null;
+  if (read.data.value !== undefined) return <Outdated read={read} problem={problem} what={what} />;
+  return (
+    <div class="banner is-warning" role="status">
+      <span>Without {what}: {problem.detail || problem.title}</span>
+      {problem.kind !== "forbidden" && <button type="button" class="button small" onClick={read.reload}>Try again</button>}
+    </div>
+  );
+}
+
 /** Nothing for 150 ms, then the page's shape, then what is awaited. */
 export function Waiting({ what, shape }: { what: string; shape?: ComponentChildren }): JSX.Element | null {
   const [stage, setStage] = useState<"none" | "shape" | "awaited">("none");
@@ -110,7 +123,7 @@ export function Waiting({ what, shape }: { what: string; shape?: ComponentChildr
   );
 }
 
-function Outdated<T>({ read, problem }: { read: Read<T>; problem: Problem }): JSX.Element {
+function Outdated<T>({ read, problem, what }: { read: Read<T>; problem: Problem; what?: string }): JSX.Element {
   const difference = serverNow() - Date.now();
   const asOf = read.asOf.value;
   const next = read.nextTry.value;
@@ -118,7 +131,7 @@ function Outdated<T>({ read, problem }: { read: Read<T>; problem: Problem }): JS
   return (
     <div class="banner is-warning" role="status">
       <span>
-        {problem.title}. As of {asOf === null ? "–" : utcClock(asOf + difference, now.value)} UTC
+        {what && `Old ${what}: `}{problem.title}. As of {asOf === null ? "–" : utcClock(asOf + difference, now.value)} UTC
         {left === null ? "." : left === 0 ? ", trying again …" : `, trying again in ${left} s.`}
       </span>
       <button type="button" class="button small" onClick={read.reload}>Try now</button>

@@ -9,6 +9,7 @@ import type { Change } from "../data/stream.ts";
 import { Action } from "../parts/action.tsx";
 import { ProgressBar, StateBar } from "../parts/bars.tsx";
 import { Prose } from "../parts/command.tsx";
+import { Missing } from "../parts/page.tsx";
 import { State } from "../parts/state.tsx";
 import { Ago, Took } from "../parts/time.tsx";
 import { changedQuery, currentPath, currentQuery, href, path } from "../router.ts";
@@ -121,7 +122,7 @@ const SEEN: ReadonlySet<ReasonCode> = new Set(["running", "success", "failed", "
 function Waits({ run, isOurs }: { run: string; isOurs: IsOurs }): JSX.Element | null {
   const read = useRead("/runs/{run}/why", { run }, { live: isOurs, pause: 3 });
   const items = (read.data.value?.items ?? []).filter((item) => !SEEN.has(item.code));
-  if (items.length === 0) return null;
+  if (items.length === 0) return <Missing read={read} what="the reasons why it waits" />;
   return (
     <div class="verdict is-waiting" role="group" aria-label="Why">
       {items.slice(0, FIRST).map((item) => (

@@ -130,6 +130,9 @@ envFrom: {{- toYaml . | nindent 2 }}
 {{- end }}
 - {name: ORK_KUBERNETES_NAMESPACE, value: {{ include "ork.tasksNamespace" . }}}
 - {name: ORK_KUBERNETES_IMAGE, value: {{ include "ork.image" . | quote }}}
+{{- with .Values.tasks.objectsSecret }}
+- {name: ORK_KUBERNETES_OBJECTS_SECRET, value: {{ . | quote }}}
+{{- end }}
 {{- with .Values.env }}
 {{ toYaml . }}
 {{- end }}

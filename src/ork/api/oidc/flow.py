@@ -21,6 +21,7 @@ from ork.api.sessions import Site
 from ork.api.signing import KeyStore, StoreKeySigner
 
 SECONDS = 600
+_COOKIE_SECONDS = 86_400  # longer, so that a page that was left open knows what it was for
 PATH = "/ui/oidc/"
 HOME = "/ui/"
 _LONGEST_BACK = 1500
@@ -65,14 +66,25 @@ class Flows:
 
     async def find(self, cookies: Iterable[str], state: str, port: int) -> SignOnFlow | None:
         """The sign-in that this browser began with this state; it may have ended."""
+        for flow in await self._begun(cookies, port):
+            if compare_digest(flow.state.encode(), state.encode()):
+                return flow
+        return None
+
+    async def back(self, cookies: Iterable[str], port: int) -> str:
+        """The page that the person wanted to see when this browser began a sign-in; HOME if it did not begin one."""
+        return next((flow.back for flow in await self._begun(cookies, port)), HOME)
+
+    async def _begun(self, cookies: Iterable[str], port: int) -> list[SignOnFlow]:
+        """The sign-ins that this browser began; they may have ended."""
+        begun = []
         for found in filter(None, map(_COOKIE.fullmatch, cookies)):
             back = _decoded(found["back"])
             flow = await self._flow(found["random"], int(found["ends"]), back, port)
             signature = await self._sign("cookie", flow.random, flow.ends, back, port)
-            is_ours = compare_digest(signature.encode(), found["signature"].encode())
-            if is_ours and compare_digest(flow.state.encode(), state.encode()):
-                return flow
-        return None
+            if compare_digest(signature.encode(), found["signature"].encode()):
+                begun.append(flow)
+        return begun
 
     async def _flow(self, random: str, ends: int, back: str, port: int) -> SignOnFlow:
         state, nonce, verifier = [await self._sign(use, random, port) for use in ("state", "nonce", "verifier")]
@@ -97,7 +109,7 @@ def cookie_name(site: Site) -> str:
     return "__Host-ork-oidc" if site.scheme == "https" else f"ork_oidc_{site.port}"
 
 
-def put_cookie(response: Response, site: Site, value: str, seconds: int = SECONDS) -> None:
+def put_cookie(response: Response, site: Site, value: str, seconds: int = _COOKIE_SECONDS) -> None:
     """`Lax`: the browser sends it when the provider sends the person back, which is a link from another site."""
     is_secure = site.scheme == "https"
     path = "/" if is_secure else PATH  # the prefix __Host- requires /

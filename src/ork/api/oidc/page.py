@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -35,14 +36,18 @@ _BODY = """<body>
 """
 
 
-def failure_page(failure: SignInFailure, build: str | None) -> Response:
-    """`build` names the files of the web UI; None without them."""
+def failure_page(failure: SignInFailure, build: str | None, back: str) -> Response:
+    """`build` names the files of the web UI; None without them. Both links lead to `back`, the page that the person wanted."""
     title = escape(failure.title)
     is_known = failure.status == 403  # the provider knows somebody who may not sign in
-    again, verb = (f"{PATH}start?account=other", "Use another account") if is_known else (f"{PATH}start", "Try again")
+    verb = "Use another account" if is_known else "Try again"
+    query = {**({"account": "other"} if is_known else {}), **({} if back == HOME else {"back": back})}
+    again = escape(f"{PATH}start" + (f"?{urlencode(query)}" if query else ""))
     hint = f'<p class="dim">{_marked(failure.hint)}</p>\n' if failure.hint else ""
     head = _HEAD.format(title=title, assets=_ASSETS.format(build=escape(build)) if build else "")
-    body = _BODY.format(title=title, detail=_marked(failure.detail), hint=hint, again=again, verb=verb, home=HOME)
+    body = _BODY.format(
+        title=title, detail=_marked(failure.detail), hint=hint, again=again, verb=verb, home=escape(back)
+    )
     headers = {"Retry-After": "5"} if failure.status in (429, 503) else {}
     return Response(head + body, failure.status, headers, "text/html; charset=utf-8")
 

@@ -93,6 +93,10 @@ class SignOn:
         )
         return address, cookie
 
+    async def back(self, cookies: Iterable[str], port: int) -> str:
+        """The page that the person wanted to see, whatever became of the sign-in."""
+        return await self._flows.back(cookies, port)
+
     async def complete(self, asked: Asked, now: datetime) -> SignedOn:
         """Who has signed in. SignInFailure if nobody has, or somebody who has no role."""
         flow = await self._flows.find(asked.cookies, asked.query.get("state", ""), asked.port)

@@ -16,7 +16,6 @@ from ork.api.context import api_of, caller_of
 from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, OptionalName, WorkflowName, parse_time
 from ork.api.routes.workflows import known_workflow, unknown_workflow
 from ork.api.routing import Routes
-from ork.api.trigger import new_run_id
 from ork.compile.params import check_params
 from ork.core.cron import times_between
 from ork.errors import RefusedError, UsageError
@@ -25,6 +24,7 @@ from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger
 from ork.state.sealing import stored_params
 from ork.status.calendar import Range, backfill_plan, calendar, check_range
+from ork.status.ids import new_run_id
 from ork.status.schedules import set_schedule_enabled, upcoming
 from ork.status.shapes import time_json, upcoming_json
 

@@ -50,7 +50,7 @@ async def start_sign_on(request: Request) -> Response:
                 back, site.port, _callback(request), api.now(), other_account=is_other
             )
     except SignInFailure as failure:
-        return await _failed(request, failure)
+        return await _failed(request, failure, back)
     response = RedirectResponse(address, 303)
     put_cookie(response, site, cookie)
     return response
@@ -71,7 +71,7 @@ async def complete_sign_on(request: Request) -> Response:
         with sign_on.admitted(address_in(request.scope)):
             response = await _signed_on(request, sign_on, site, cookies)
     except SignInFailure as failure:
-        response = await _failed(request, failure)
+        response = await _failed(request, failure, await sign_on.back(cookies, site.port))
     put_cookie(response, site, "", 0)
     return response
 
@@ -88,7 +88,7 @@ async def _signed_on(request: Request, sign_on: SignOn, site: Site, cookies: lis
     return RedirectResponse(found.flow.opened_with(ticket), 303)
 
 
-async def _failed(request: Request, failure: SignInFailure) -> Response:
+async def _failed(request: Request, failure: SignInFailure, back: str) -> Response:
     from ork.api.oidc.page import failure_page
 
     if failure.note is not None:
@@ -96,7 +96,7 @@ async def _failed(request: Request, failure: SignInFailure) -> Response:
             address_in(request.scope), f"single sign-on: {failure.note}", failure.by
         )
     files = await web_files(api_of(request))
-    return failure_page(failure, None if files is None else files.build)
+    return failure_page(failure, None if files is None else files.build, back)
 
 
 def _site(request: Request) -> Site:

@@ -21,6 +21,7 @@ from ork.model.workflow import CompiledWorkflow, Version
 from ork.settings import load_settings
 from ork.state.records import RunFilter
 from ork.state.store import StateStore
+from ork.status.run_search import RunSearch, search_runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -127,6 +128,7 @@ async def cost_of_looks(store: StateStore, workflow: str, mark: str) -> Costs:
         "next_page_ms": lambda: store.list_runs(RunFilter(limit=20, cursor=page.cursor)),
         "list_of_workflow_ms": lambda: store.list_runs(RunFilter(workflow=workflow, limit=20)),
         "list_failed_ms": lambda: store.list_runs(RunFilter(statuses=frozenset({RunStatus.FAILED}), limit=20)),
+        "search_params_ms": lambda: search_runs(store, RunSearch(RunFilter(limit=20), param=("day", "1970-01-01"))),
         "find_ms": lambda: store.find_runs("h0", 10),
         "changes_ms": lambda: store.changes_since(mark),
         "unfinished_ms": lambda: store.count_unfinished(),

@@ -1,12 +1,5 @@
 -- The same bare minimum of rows as in sqlite.sql, a hundred tasks to a statement that is a transaction of its own.
 
--- name: create_database
--- No parameters are possible here; the name is made of letters and digits.
-CREATE DATABASE NAME;
-
--- name: drop_database
-DROP DATABASE IF EXISTS NAME WITH (FORCE);
-
 -- name: settings
 -- Every row is found by its key, whatever the planner believes of tables that nobody has analyzed.
 SET plan_cache_mode = force_generic_plan; SET jit = off;

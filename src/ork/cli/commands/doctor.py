@@ -23,6 +23,7 @@ from ork.cli.session import current_settings, json_option, now, palette, print_j
 from ork.cli.web_checks import provider, published
 from ork.errors import OrkError, SettingsDifferError, UsageError
 from ork.settings import Settings
+from ork.system import system
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
 
@@ -228,13 +229,17 @@ def _disks(settings: Settings, project: str) -> Iterator[Finding]:
 def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     shell = os.access("/bin/sh", os.X_OK)
     yield Finding("process", "/bin/sh runs commands", None if shell else "install a POSIX shell", broken=not shell)
-    proc = os.path.isdir("/proc/self")
-    yield Finding("python", f"{sys.executable} runs functions", None if proc else "mount /proc", broken=not proc)
+    is_shown = system.start_time(os.getpid()) is not None
+    fix = None if is_shown else system.PROCESS_LIST
+    yield Finding("python", f"{sys.executable} runs functions", fix, broken=not is_shown)
+    if not system.HAS_WORKER_POOL:
+        weaker = "each task starts its own interpreter, limits and task_user have no effect: see docs/portable.md"
+        yield Finding("system", f"{sys.platform}, with {system.NAME} processes; {weaker}")
 
 
 def _fork_server(settings: Settings) -> Iterator[Finding]:
     """Starts a fork server and a worker that does nothing."""
-    if settings.isolation == "interpreter":
+    if settings.isolation == "interpreter" or not system.HAS_WORKER_POOL:
         return
     import asyncio
 

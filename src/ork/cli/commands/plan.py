@@ -67,7 +67,7 @@ async def _plans(installation: Installation, versions: list[Version]) -> list[di
                 "current_version": current and current.id,
                 **difference,
                 "moved": bool(current and current.root != version.root),
-                "code": diff_code(current and current.code, version.code),
+                "code": diff_code(None if current is None else current.code, version.code),
                 "commit": version.code and version.code.commit,
                 "dirty": version.code and version.code.dirty,
                 **_times(schedule),

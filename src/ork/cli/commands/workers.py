@@ -56,6 +56,8 @@ def _notes(settings: Settings) -> list[str]:
     from ork.worker.supervise.limits import enforcement
 
     how, notes = enforcement(), []
+    if how["memory"] == "nothing":
+        return ["memory and cpu of local tasks are not limited on this system: see docs/portable.md"]
     if has_memory and how["memory"] != "cgroup":
         notes.append(
             "memory of local tasks: control groups are not available, so each process gets an address-space limit"

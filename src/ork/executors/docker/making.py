@@ -7,6 +7,7 @@ from posixpath import dirname
 from typing import Any
 
 from ork.errors import DocumentError
+from ork.model.value_reference import FILES_IN_IMAGE
 from ork.objects.references import needs_files
 
 LABEL = "ork.attempt"
@@ -63,7 +64,7 @@ def own_folders(spec: Mapping[str, Any]) -> list[str]:
         return [WORKER_HOME]
     folders = {dirname(path): path for path in (spec["to_file"], spec["from_file"]) if path}
     if needs_files(spec):
-        folders["/input"] = "/input"
+        folders[FILES_IN_IMAGE] = FILES_IN_IMAGE
     if "/" in folders:
         raise DocumentError(f"the root is read-only: {folders['/']} must be in a folder")
     return sorted(folders)

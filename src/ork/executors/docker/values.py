@@ -15,8 +15,8 @@ from ork.errors import DocumentError
 from ork.executors.docker.container_documents import ContainerDocuments
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.files import OBJECTS_FOLDER, OutputError, chain, existing_folder, join
+from ork.model.value_reference import FILES_IN_IMAGE
 
-INPUT_FOLDER = "/input"  # of images without a worker
 _FOR_ALL, _FOLDER_FOR_ALL, _OPEN_FOLDER = 0o644, 0o755, 0o1777
 _CHUNK = 4 << 20
 _BLOCK = 512
@@ -45,7 +45,7 @@ async def bring_input_files(engine: Engine, container: str, documents: Container
     files = await documents.calls.call(documents.input_files)
     if not files:
         return
-    folder, missing = await existing_folder(engine, container, INPUT_FOLDER)
+    folder, missing = await existing_folder(engine, container, FILES_IN_IMAGE)
     found = [FileToBring(join(missing, path), size, source) for path, size, source in files]
     await _put(engine, container, folder, found, documents, mode=_FOLDER_FOR_ALL)
 

@@ -30,19 +30,13 @@ class Launching:
     async def start(self, unit: Unit, order: LaunchOrder, documents: ContainerDocuments) -> None:
         """There is a Job of the attempt. EngineError: there is none, in the platform's words."""
         spec = unit.spec = await _spec(documents)
-        env: dict[str, str] = {}
-        secrets: dict[str, str] = {}
-        if making.is_plain(spec):
-            references = spec["container"]["kubernetes"]["secrets"]
-            env, secrets = await variables_and_references(documents, spec, references)
         manifest = making.attempt_job(
             spec,
             self.installation,
             objects_url=self._objects.url,
             token=order.token,
             ork_image=self._ork_image,
-            env=env,
-            secrets=secrets,
+            program=await _program(documents, spec) if making.is_plain(spec) else None,
         )
         await self._create(unit, manifest, spec["attempt"])
 
@@ -89,6 +83,12 @@ async def _spec(documents: ContainerDocuments) -> dict[str, Any]:
     if spec is None:
         raise ObjectsError("its spec is not in the object store")
     return spec
+
+
+async def _program(documents: ContainerDocuments, spec: dict[str, Any]) -> making.Program:
+    words = await documents.calls.call(documents.words, spec, {})  # a secret cannot be an argument
+    references = spec["container"]["kubernetes"]["secrets"]
+    return making.Program(words, *await variables_and_references(documents, spec, references))
 
 
 def _being_deleted() -> EngineError:

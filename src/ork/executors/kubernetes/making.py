@@ -7,10 +7,10 @@ beside a program without Ork (`ork.worker.pod`) runs in init containers, one of 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 from posixpath import basename, dirname
-from typing import Any
+from typing import Any, NamedTuple
 
 from ork.errors import DocumentError
 from ork.executors.executor import GroupOrder
@@ -18,7 +18,10 @@ from ork.executors.kubernetes.template import merged
 from ork.executors.worker_variables import attempt_variables, group_variables
 from ork.model.digest import sha256
 from ork.model.kubernetes import gpus
+from ork.model.value_reference import FILES_IN_IMAGE
+from ork.objects.buckets.environment import PASSED
 from ork.objects.group_members import members_text
+from ork.objects.references import needs_files
 
 PREFIX = "ork-"
 LABEL = "ork.dev/installation"
@@ -31,12 +34,20 @@ UPLOAD_GRACE_SECONDS = 600
 # Where the platform ends a pod although the worker should have ended its task at the timeout.
 DEADLINE_MARGIN_SECONDS = 60.0
 STATUS_SECONDS = 10  # in which a stopped worker writes its last status
-_INPUT = "input"  # as `ork.worker.pod` names it
+_INPUT, _INPUTS = "input", "inputs"  # as `ork.worker.pod` names them
 _NAME_HASH = 24
 _LABEL_SIZE = 63
 _OWN_REQUESTS = {"cpu": "10m", "memory": "64Mi"}
 _OWN_MEMORY = 512 << 20
 _PULL = {"missing": "IfNotPresent", "always": "Always", "never": "Never"}
+
+
+class Program(NamedTuple):
+    """What a plain image is given: its arguments, its variables, and those that are entries of Secrets (`secret/key`)."""
+
+    words: Sequence[str] = ()
+    env: Mapping[str, str] = {}
+    secrets: Mapping[str, str] = {}
 
 
 def is_plain(spec: Mapping[str, Any]) -> bool:
@@ -71,15 +82,14 @@ def attempt_job(
     objects_url: str,
     token: str,
     ork_image: str | None,
-    env: Mapping[str, str] | None = None,
-    secrets: Mapping[str, str] | None = None,
+    program: Program | None = None,
 ) -> dict[str, Any]:
-    """The Job of one attempt. Of a plain image, `env` has the values of the program's variables, and `secrets` the entries of Secrets
-    that variables refer to. `ork_image` has Ork in it."""
+    """The Job of one attempt; `program` is that of a plain image. `ork_image` has Ork in it."""
     attempt = spec["attempt"]
     ours = attempt_variables(attempt, objects_url, token)
     if is_plain(spec):
-        pod = _plain_pod(spec, ours, _needed(ork_image, spec), env or {}, secrets or {})
+        assert program is not None
+        pod = _plain_pod(spec, ours, _needed(ork_image, spec), program)
     else:
         pod = _worker_pod(spec, ours, ork_image, [objects_url, attempt])
     labels = {**_labels(spec, installation), ATTEMPT_LABEL: label_value(attempt.replace("/", "."))}
@@ -158,7 +168,8 @@ def _worker_pod(
 ) -> dict[str, Any]:
     """A pod in which a worker runs."""
     secrets = spec["container"]["kubernetes"]["secrets"]
-    main = _main(spec, [*_variables(ours), _pod_variable(), *_secret_variables(secrets)])
+    main = _main(spec, _own_variables(spec, ours) + _secret_variables(secrets))
+    main |= _store_access(spec)
     pod = _pod(spec, main, int(spec["stop_grace_seconds"]) + STATUS_SECONDS)
     if spec["timeout"] is not None:
         pod["activeDeadlineSeconds"] = _deadline(spec)
@@ -175,22 +186,16 @@ def _worker_pod(
     return pod
 
 
-def _plain_pod(
-    spec: Mapping[str, Any],
-    ours: Mapping[str, str],
-    ork_image: str,
-    env: Mapping[str, str],
-    secrets: Mapping[str, str],
-) -> dict[str, Any]:
+def _plain_pod(spec: Mapping[str, Any], ours: Mapping[str, str], ork_image: str, program: Program) -> dict[str, Any]:
     """A pod whose program knows nothing of Ork."""
     to_file, from_file = spec["to_file"], spec["from_file"]
-    main = _main(spec, [*_variables(env), *_secret_variables(secrets)])
-    if spec["argv"]:
-        main["args"] = [_literal(each) for each in spec["argv"]]
+    main = _main(spec, _variables(program.env) + _secret_variables(program.secrets))
+    if program.words:
+        main["args"] = [_literal(each) for each in program.words]
     pod = _pod(spec, main, UPLOAD_GRACE_SECONDS if from_file else int(spec["stop_grace_seconds"]))
-    own = [*_variables(ours), _pod_variable()]
+    own = _own_variables(spec, ours)
     references = _secret_variables(spec["container"]["kubernetes"]["secrets"])
-    begin = _own_container(BEGIN, spec, ork_image, ["begin", FILES_FOLDER], [*own, *references])
+    begin = _own_container(BEGIN, spec, ork_image, ["begin", FILES_FOLDER], own + references) | _store_access(spec)
     begin["volumeMounts"] = [{"name": "ork-files", "mountPath": FILES_FOLDER}]
     pod["volumes"], pod["initContainers"], mounts = [{"name": "ork-files", "emptyDir": {}}], [begin], []
     if from_file:
@@ -198,6 +203,7 @@ def _plain_pod(
             raise DocumentError(f"{from_file} must be in a folder: a volume cannot be mounted at /")
         path = f"{OUTPUT_FOLDER}/{basename(from_file)}"
         upload = _own_container(UPLOAD, spec, ork_image, ["upload", FILES_FOLDER, _literal(path)], own)
+        upload |= _store_access(spec)
         upload["restartPolicy"] = "Always"  # which makes it a sidecar
         upload["volumeMounts"] = [
             {"name": "ork-files", "mountPath": FILES_FOLDER},
@@ -206,6 +212,8 @@ def _plain_pod(
         pod["volumes"].append({"name": "ork-output", "emptyDir": {}})
         pod["initContainers"] = [upload, begin]
         mounts.append({"name": "ork-output", "mountPath": dirname(from_file)})
+    if needs_files(spec):
+        mounts.append({"name": "ork-files", "mountPath": FILES_IN_IMAGE, "subPath": _INPUTS, "readOnly": True})
     if to_file:
         mounts.append({"name": "ork-files", "mountPath": to_file, "subPath": _INPUT, "readOnly": True})
     if mounts:
@@ -309,8 +317,16 @@ def _variables(env: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": _literal(value)} for name, value in env.items()]
 
 
-def _pod_variable() -> dict[str, Any]:
-    return {"name": POD_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+def _own_variables(spec: Mapping[str, Any], ours: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of a container in which a part of Ork runs. Those of the worker config may be about the object store (AWS_REGION)."""
+    pod = {"name": POD_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    return [*_variables({**spec["container"]["kubernetes"]["env"], **ours}), pod]
+
+
+def _store_access(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Credentials of the object store for a container in which a part of Ork runs, under names that tasks do not inherit."""
+    secret = spec["container"]["kubernetes"]["objects_secret"]
+    return {} if secret is None else {"envFrom": [{"prefix": PASSED, "secretRef": {"name": secret}}]}
 
 
 def _secret_variables(secrets: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
@@ -24,9 +25,17 @@ from ork.state.firestore.documents import (
 from ork.state.firestore.locations import next_location_at
 from ork.state.firestore.notices import next_alert_at
 from ork.state.firestore.requests import key_path, slot_path
-from ork.state.firestore.rows import attempts_in_order, place_of_columns, rows_of, shown_run, tasks_in_order
+from ork.state.firestore.rows import (
+    attempts_in_order,
+    params_of,
+    place_of_columns,
+    rows_of,
+    shown_run,
+    tasks_in_order,
+)
 from ork.state.firestore.values import micros, moment_of
 from ork.state.firestore.wire import Doc, Filter, Query
+from ork.state.lenient import readable_params
 from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.records import (
     ALL_TASKS,
@@ -110,6 +119,16 @@ async def list_runs(db: Database, query: RunFilter) -> RunPage:
     states = [run_state(doc) for doc in docs]
     cursor = write_cursor(*states[limit - 1].place.split(" ")) if len(states) > limit else None
     return RunPage(tuple(state.listed() for state in states[:limit]), cursor)
+
+
+async def param_values(db: Database, runs: Sequence[RunId], name: str) -> Mapping[RunId, Any]:
+    found: dict[RunId, Any] = {}
+    for start in range(0, len(runs), _GET_AT_ONCE):
+        paths = [f"runs/{run}" for run in runs[start : start + _GET_AT_ONCE] if run and "/" not in run]
+        for doc in (await db.wire.get_all(paths, FACTS)).values():
+            params = readable_params(await params_of(db, run_state(doc)))
+            found |= {RunId(doc.id): params[name]} if name in params else {}
+    return found
 
 
 async def last_runs(db: Database, workflows: Sequence[str]) -> Mapping[str, Run]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ork.core.effects import Alert
 from ork.errors import NotFoundError
@@ -322,6 +322,10 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
 
     async def list_runs(self, query: RunFilter) -> RunPage:
         return runs_page(self._used(), query)
+
+    async def param_values(self, runs: Sequence[RunId], name: str) -> Mapping[RunId, Any]:
+        known = {run: row.run.params for run in runs if (row := self._used().runs.get(run)) is not None}
+        return {run: params[name] for run, params in known.items() if name in params}
 
     async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
         pages = [runs_page(self._used(), RunFilter(workflow=name, limit=1)) for name in workflows]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
@@ -112,6 +116,19 @@ def _created(row: Row) -> datetime:
 async def last_runs(db: Database, workflows: Sequence[str]) -> dict[str, Run]:
     rows = await db.rows("last_runs", list(workflows), [status.value for status in RunStatus])
     return {run.workflow: run for run in map(lenient.run, rows)}
+
+
+async def param_values(db: Database, runs: Sequence[RunId], name: str) -> dict[RunId, Any]:
+    try:
+        rows = await db.rows("param_values", list(runs), name)
+    except (asyncpg.InvalidTextRepresentationError, asyncpg.UntranslatableCharacterError):
+        # Params that are damaged, or have a NUL, make the statement fail as a whole. Halving finds them.
+        half = len(runs) // 2
+        if half:
+            return await param_values(db, runs[:half], name) | await param_values(db, runs[half:], name)
+        run = await run_by_id(db, runs[0])
+        return {run.id: run.params[name]} if run is not None and name in run.params else {}
+    return {RunId(id): json.loads(value) for id, value in rows}
 
 
 def _place(cursor: str) -> tuple[datetime, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ork.errors import UnreadableError
+from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
 from ork.model.workflow import Version
@@ -17,16 +16,16 @@ from ork.state.sqlite.rows import json_text, lenient
 from ork.state.sqlite.schema import bring_up_to_date
 from ork.state.sqlite.wake import Waker
 from ork.state.versions import KnownVersions
+from ork.system import system
 
 LeaseClock: TypeAlias = Callable[[], tuple[str, float]]
 
 LEASE_SECONDS = 60.0
-_BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_clock() -> tuple[str, float]:
     """The boot id of the machine, and the seconds since boot including sleep. This clock cannot be set."""
-    return _boot_id(), time.clock_gettime(time.CLOCK_BOOTTIME)
+    return _boot_id(), system.awake_seconds()
 
 
 class Database:
@@ -146,6 +145,8 @@ _known_boot_id: list[str] = []
 
 def _boot_id() -> str:
     if not _known_boot_id:
-        with open(_BOOT_ID_FILE, encoding="ascii") as file:
-            _known_boot_id.append(file.read().strip())
+        boot = system.boot_id()
+        if boot is None:
+            raise StoreError("this system does not tell when it was booted, so leases cannot be kept")
+        _known_boot_id.append(boot)
     return _known_boot_id[0]

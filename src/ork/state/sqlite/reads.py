@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
@@ -12,7 +13,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
-from ork.state.lenient import shown_failure
+from ork.state.lenient import readable_params, shown_failure
 from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.records import (
     ALL_TASKS,
@@ -79,6 +80,11 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
 def last_runs(db: Database, workflows: Sequence[str]) -> dict[str, Run]:
     pages = [list_runs(db, RunFilter(workflow=name, limit=1)) for name in workflows]
     return {run.workflow: run for page in pages for run in page.runs}
+
+
+def param_values(db: Database, runs: Sequence[RunId], name: str) -> dict[RunId, Any]:
+    rows = db.connection.rows("params_of_runs", {"ids": json_text(list(runs)), "key": json_text(name)})
+    return {RunId(id): params[name] for id, text in rows if name in (params := readable_params(text))}
 
 
 def get_run(db: Database, run: RunId) -> Run | None:

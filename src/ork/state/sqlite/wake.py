@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ork.system import system
+
 if TYPE_CHECKING:
     import socket
     from asyncio import AbstractEventLoop
@@ -93,12 +95,7 @@ def _with_address(folder: str, name: str, use: Callable[[str], object]) -> None:
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
         use(path)
         return
-    # If the path is too long, address the socket through an open folder.
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        use(f"/proc/self/fd/{handle}/{name}")
-    finally:
-        os.close(handle)
+    system.with_short_path(folder, lambda short: use(f"{short}/{name}"))
 
 
 def _remove(path: str) -> None:

@@ -7,6 +7,7 @@ import sys
 
 from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
 from ork.objects.json_text import dumps, strict_json
+from ork.system import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def become(python: str, objects: AttemptDocuments, spec: dict[str, Any], answer:
     """Replace this process, a child of the shim, with the other interpreter. The spec is passed in memory, because it
     is already verified and other processes must not read it."""
     try:
-        handed = os.memfd_create("spec", 0)
+        handed = system.unnamed_file("spec")
         with open(handed, "wb", closefd=False) as file:
             file.write(dumps(spec).encode())
         os.lseek(handed, 0, os.SEEK_SET)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.model.value_reference import description_in
+from ork.model.value_reference import FILES_IN_IMAGE, description_in
 from ork.objects.json_text import dumps
 from ork.worker.data.inputs import InputValues, extension_of_name, refuse_rows
 
@@ -12,14 +12,12 @@ if TYPE_CHECKING:
 
     from ork.objects.attempt_documents import AttemptDocuments
 
-FOLDER = "/input"
-
 
 class ContainerInputs(InputValues):
     """`files` gets path below the folder, size, and reference or bytes of each file."""
 
     def __init__(self, objects: AttemptDocuments, files: dict[str, tuple[str, int, str | bytes]]) -> None:
-        super().__init__(objects, FOLDER, None)
+        super().__init__(objects, FILES_IN_IMAGE, None)
         self._files = files
 
     def file_with(self, value: Any, name: str) -> str | None:
@@ -38,8 +36,8 @@ class ContainerInputs(InputValues):
         for part in stored.parts():
             reference, size = part.object_and_size()
             self._add(f"{path}/{part.file_name()}", size, reference)
-        return f"{FOLDER}/{path}"
+        return f"{FILES_IN_IMAGE}/{path}"
 
     def _add(self, path: str, size: int, source: str | bytes) -> str:
         self._files[path] = path, size, source
-        return f"{FOLDER}/{path}"
+        return f"{FILES_IN_IMAGE}/{path}"

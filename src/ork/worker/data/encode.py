@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from ork.errors import ObjectsError
+from ork.errors import DocumentError, ObjectsError
 from ork.model.value_reference import MARK
 from ork.objects.json_text import dumps
 from ork.objects.references import value_reference
 from ork.worker.data.codecs import Encoded, ProjectCodecs, encoded
-from ork.worker.data.errors import ResultError, place_of, type_name
+from ork.worker.data.errors import NotStoredError, ResultError, place_of, type_name
 from ork.worker.data.media_types import FOLDER, media_type_of
 from ork.worker.data.tables import MissingPackageError
 
@@ -47,7 +47,8 @@ class ValueWriter:
         except MissingPackageError as error:
             raise ResultError(f"returned {type_name(value)}{place_of(path)}: {error}") from None
         except ObjectsError as error:
-            raise ResultError(
+            kind = ResultError if isinstance(error, DocumentError) else NotStoredError
+            raise kind(
                 f"returned {type_name(value)}{place_of(path)}: it could not be stored: {error.message}"
             ) from None
         if description is None:

@@ -15,6 +15,10 @@ class ResultError(Exception):
     """What in the result cannot be stored, and where, as a sentence."""
 
 
+class NotStoredError(ResultError):
+    """The object store could not be used. Another try may succeed."""
+
+
 def type_name(value: Any) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -15,6 +15,7 @@ import os
 import sys
 
 from ork.objects.json_text import dumps, own_json
+from ork.system import system
 from ork.worker.call import packages
 from ork.worker.call.environment import hide_own_variables, inherited
 from ork.worker.call.packages import FORK_SAFE, hidden_modules
@@ -35,7 +36,7 @@ _THREADS, _DESCRIPTORS = "/proc/self/task", "/proc/self/fd"
 
 def preload(request: bytes, executor: int, report: int, parent: int) -> bool:
     """Import what the request names and report the result to the socket `executor`. False if this process must not serve."""
-    processes.die_with_parent(parent)
+    system.die_with_parent(parent)
     os.write(executor, dumps({"pid": os.getpid()}).encode())
     order: dict[str, Any] = own_json(request)
     inherited()  # what commands inherit is read before any module can change it
@@ -55,9 +56,7 @@ def preload(request: bytes, executor: int, report: int, parent: int) -> bool:
     os.write(executor, dumps(reply).encode())
     if "left_out" in reply:
         return False
-    processes.prctl(
-        processes.DEATH_WITH_PARENT[0], 0
-    )  # from now on it does not depend on the server it was forked from
+    system.survive_parent()  # from now on it does not depend on the server it was forked from
     gc.collect()
     gc.freeze()
     return True
@@ -102,7 +101,7 @@ class _Traces:
         self._descriptors = _descriptors()
         self._environ = dict(os.environ)
         self._handlers = _handlers()
-        processes.set_subreaper(True)  # so that processes of processes are found, too
+        system.set_subreaper(True)  # so that processes of processes are found, too
 
     def since(self, new: set[str], *, may_start_threads: bool) -> str | None:
         """Why the module that was imported last cannot be preloaded; None if it can. `new`: top-level modules that it loaded."""
@@ -130,14 +129,14 @@ class _Traces:
 
     def kill_children(self) -> None:
         """End the processes that the last module started."""
-        for pid in processes.descendants(b"none"):
+        for pid in system.descendants(b"none"):
             try:
                 os.kill(pid, _SIGKILL)
             except OSError:
                 continue
 
     def close(self) -> None:
-        processes.set_subreaper(False)
+        system.set_subreaper(False)
 
 
 def _generator_in(modules: Sequence[object]) -> str | None:

@@ -13,10 +13,10 @@ from ork.errors import ObjectsError
 from ork.objects.documents import Signer, token_hash
 from ork.objects.json_text import own_json
 from ork.worker.call.seen_imports import imports_report
-from ork.worker.pool.guard import Guard
 from ork.worker.pool.task_fork_server import TaskForkServer
 from ork.worker.supervise import process
 from ork.worker.supervise.claim import opened_for, process_entries, read_spec, win_gate
+from ork.worker.supervise.guard import Guard
 from ork.worker.supervise.process import dismiss_waiting, is_confined, keep, waiting
 from ork.worker.supervise.shim import Shim
 from ork.worker.system import processes

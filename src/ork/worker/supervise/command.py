@@ -10,6 +10,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps
 from ork.objects.references import needs_files
+from ork.system import system
 from ork.worker.call.environment import INPUTS, OUTPUTS, Bindings, inherited, remove_inputs, task_environment
 from ork.worker.call.results import program_output, store_output
 from ork.worker.data.errors import InputError
@@ -208,7 +209,8 @@ class CommandJob:
                 return path
             except OSError:
                 pass  # then like any other input
-        if self._exchange is None and any("secret" in bound for bound in (self._spec["inputs"] or {}).values()):
+        has_secrets = any("secret" in bound for bound in (self._spec["inputs"] or {}).values())
+        if has_secrets and self._exchange is None and system.HAS_MEMORY_FILES:
             return self._open_in_memory(data)
         self._input_file = self._objects.work_file(self._spec["attempt"], "input.json")
         if self._exchange is not None:
@@ -229,10 +231,10 @@ class CommandJob:
 
     def _open_in_memory(self, data: bytes) -> str:
         """Keep an input with secrets in memory, so that no crash leaves them on the disk."""
-        self._stdin = os.memfd_create("input")
+        self._stdin, path = system.memory_file("input")
         self._ours.append(self._stdin)
         self._write_input(data)
-        return f"/proc/{os.getpid()}/fd/{self._stdin}"
+        return path
 
     def _write_input(self, data: bytes) -> None:
         written = 0

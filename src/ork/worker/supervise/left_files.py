@@ -9,7 +9,7 @@ from ork.model.value_reference import is_json_file
 from ork.worker.call.environment import OUTPUTS
 from ork.worker.call.results import program_output, result_text
 from ork.worker.data.encode import ValueWriter
-from ork.worker.data.errors import ResultError
+from ork.worker.data.errors import NotStoredError, ResultError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class LeftFileError(Exception):
-    """Why it cannot be the output, as a sentence."""
+    """Why it cannot be the output, as a sentence. `cause` is what went wrong with a file that is there; `may_be_repeated`: only the
+    object store could not be used."""
+
+    def __init__(self, words: str, cause: str | None = None, *, may_be_repeated: bool = False) -> None:
+        super().__init__(words)
+        self.cause = cause or words
+        self.may_be_repeated = may_be_repeated
 
 
 def store_left_file(
@@ -40,7 +46,9 @@ def store_left_file(
         writer = ValueWriter(objects, spec["attempt"])
         text = result_text(File(path, name=name.rpartition("/")[2]), spec["output_limit"], writer)
     except (ResultError, DocumentError, ObjectsError, OSError) as error:
-        raise LeftFileError(f"{name} cannot be used as output: {error}") from None
+        may_be_repeated = isinstance(error, NotStoredError)
+        words = f"{name} cannot be used as output: {error}"
+        raise LeftFileError(words, str(error), may_be_repeated=may_be_repeated) from None
     return text or "null"
 
 

@@ -11,6 +11,8 @@ import os
 import time
 from contextlib import suppress
 
+from ork.system import system
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -85,13 +87,15 @@ class ProcessLimits:
 
 def limits_of(spec: dict[str, Any]) -> ProcessLimits | None:
     wanted = spec.get("limits")
-    if not wanted or spec.get("container") is not None:
+    if not wanted or spec.get("container") is not None or not system.HAS_LIMITS:
         return None
     return ProcessLimits(wanted, spec["attempt"])
 
 
 def enforcement() -> dict[str, str]:
-    """How memory and processors are limited on this machine: `cgroup`, or its substitute."""
+    """How memory and processors are limited on this machine: `cgroup`, its substitute, or `nothing`."""
+    if not system.HAS_LIMITS:
+        return {"memory": "nothing", "cpu": "nothing"}
     groups = _made_groups(f"trial-{os.getpid()}", 1.0, 64 << 20)
     for group in set(groups.values()):
         os.rmdir(group)

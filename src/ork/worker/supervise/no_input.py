@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from ork.system import system
 from ork.worker.supervise import process
 
 TEXT = b"{}"
@@ -27,17 +28,6 @@ def opened() -> tuple[int, str]:
 
 
 def _made() -> tuple[int, int, str]:
-    try:
-        from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, fcntl
-
-        descriptor = os.memfd_create("input.json", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except (ImportError, AttributeError) as error:
-        raise OSError(str(error)) from None
-    try:
-        os.write(descriptor, TEXT)
-        fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
-    except OSError:
-        os.close(descriptor)
-        raise
+    descriptor, path = system.sealed_file("input.json", TEXT)
     process.private.add(descriptor)
-    return os.getpid(), descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
+    return os.getpid(), descriptor, path

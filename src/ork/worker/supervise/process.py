@@ -11,8 +11,8 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects import journal
+from ork.system import system
 from ork.worker.supervise.status import Ending, failed
-from ork.worker.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
-        for descriptor in (*private, *journal.descriptors, *processes.descriptors):
+        for descriptor in (*private, *journal.descriptors, *system.descriptors):
             os.close(descriptor)
         body()
     except BaseException as error:
@@ -70,7 +70,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
 def become_child_of(parent: int) -> None:
     """Give a process that was just forked its own group, and let it die with its parent."""
     os.setpgid(0, 0)
-    processes.die_with_parent(parent)
+    system.die_with_parent(parent)
 
 
 def has_waited(usage: resource.struct_rusage) -> bool:

@@ -13,6 +13,7 @@ import time
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.documents import open_signed
+from ork.system import system
 from ork.worker.supervise.log import Log
 from ork.worker.supervise.process import has_waited
 from ork.worker.supervise.status import Ending, StatusWriter, failed
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.objects.documents import Signer
     from ork.worker.build.preparation import Preparation
+    from ork.worker.supervise.guard import Guard
     from ork.worker.supervise.job import Host, Job
 
 LEFTOVER_GRACE_SECONDS = 1.0
@@ -83,16 +85,22 @@ class Shim:
     def run(self) -> bool:
         """Run the attempt to its end. Returns whether the terminal status was written."""
         self._is_subreaper = processes.become_subreaper()
-        job, log = self._given_job, self._make_log()
+        job, log, guard = self._given_job, self._make_log(), None
         try:
+            if not system.CHILDREN_DIE_WITH_PARENT:
+                guard = _make_guard()
             if job is None:
                 job = _job_of(self._spec["kind"])(self._objects, self._spec, self._host)
+            if self._spec.get("limits") and not (system.HAS_LIMITS or self._spec.get("container")):
+                log.note("memory and processors are not limited on this system")
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
             ending = self._own_fault(error, log)
         is_written = self._finish(ending, log)
         if job is not None:
             job.clean()
+        if guard is not None:
+            guard.dismiss()
         return is_written
 
     def _finish(self, ending: Ending, log: Log) -> bool:
@@ -274,7 +282,7 @@ class Shim:
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
     def _reap(self, job: Job, now: float) -> None:
-        if job.main_status is not None and not processes.has_other_children(job.fork_server):
+        if job.main_status is not None and not system.has_other_children(job.fork_server):
             # Its orphans would have become our children before its end was reported: there are none.
             self._main_status, self._are_all_gone = job.main_status, True
             return
@@ -290,7 +298,7 @@ class Shim:
             self._are_all_gone = self._is_subreaper or not self._descendants()
         if job.main_status is not None:
             self._main_status = job.main_status
-            self._are_all_gone = not processes.has_other_children(job.fork_server)
+            self._are_all_gone = not system.has_other_children(job.fork_server)
         if self._main_status is not None and self._kill_at is None:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
 
@@ -298,7 +306,7 @@ class Shim:
         """Whether its process can be reused: not if it is being ended, or if the attempt has other processes left."""
         if self._ending is not None or self._main_status is not None:
             return False
-        if job.leaves_nothing or not processes.has_other_children(self._main):
+        if job.leaves_nothing or not system.has_other_children(self._main):
             return True
         self._kill_at = self._kill_at or now + LEFTOVER_GRACE_SECONDS
         return False
@@ -316,7 +324,7 @@ class Shim:
             self._signal_all(_signal.SIGTERM, fork_server)
 
     def _descendants(self) -> list[int]:
-        return processes.descendants(b"ORK_ATTEMPT_ID=" + str(self._spec["attempt"]).encode())
+        return system.descendants(b"ORK_ATTEMPT_ID=" + str(self._spec["attempt"]).encode())
 
     def _signal_all(self, number: int, fork_server: int = 0) -> None:
         # If processes cannot be listed, signal their group.
@@ -329,7 +337,16 @@ class Shim:
 
 def awake_seconds() -> float:
     """A clock that includes time in which the machine was suspended: the attempt may have been given up then."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return system.awake_seconds()
+
+
+def _make_guard() -> Guard | None:
+    """A guard of this worker's session; none if it leads no session, so that the session has others in it."""
+    if os.getsid(0) != os.getpid():
+        return None
+    from ork.worker.supervise.guard import Guard
+
+    return Guard()
 
 
 def _job_of(kind: str) -> Callable[..., Job]:

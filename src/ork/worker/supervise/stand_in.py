@@ -173,13 +173,14 @@ class StandIn:
         taken.finish()
 
     def store_file(self, path: str, spec: dict[str, Any]) -> dict[str, Any]:
-        """Store a file or folder as the output. Returns its place for `finish`. DocumentError if that is impossible."""
+        """Store a file or folder as the output. Returns its place for `finish`. DocumentError if that is impossible, ObjectsError if
+        another try may succeed."""
         from ork.worker.supervise.left_files import LeftFileError, store_left_file
 
         try:
             text = store_left_file(self._objects, spec, path)
         except LeftFileError as error:
-            raise DocumentError(str(error)) from None
+            raise (ObjectsError if error.may_be_repeated else DocumentError)(error.cause) from None
         return self._placed(text, spec)
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from contextlib import suppress
 
 from ork.objects.opening import open_values
 from ork.objects.portable import output_file
+from ork.system import linux, system
 from ork.worker.build.builds import SHELVES
 from ork.worker.supervise.confinement import TaskUserError
-from ork.worker.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class TaskUser:
         os.setresgid(self.gid, self.gid, self.gid)
         os.setresuid(self.uid, self.uid, self.uid)
         drop_capabilities()
-        processes.prctl(_PR_SET_NO_NEW_PRIVS, 1)
-        processes.prctl(_PR_SET_DUMPABLE, 1)  # else it could not open its own /dev/stdout
-        processes.die_with_parent(parent)  # the system resets this when a process changes its user
+        linux.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        linux.prctl(_PR_SET_DUMPABLE, 1)  # else it could not open its own /dev/stdout
+        linux.die_with_parent(parent)  # the system resets this when a process changes its user
         if os.getresuid() != (self.uid,) * 3 or os.getresgid() != (self.gid,) * 3:
             os._exit(1)
 
@@ -209,6 +209,8 @@ def user_of(spec: dict[str, Any]) -> TaskUser | None:
     name = spec.get("task_user")
     if name is None or spec.get("container") is not None:
         return None
+    if not system.HAS_TASK_USERS:
+        raise TaskUserError("task_user: only Linux can run tasks as another user")
     user = TaskUser(str(name))
     return None if user.uid == os.getuid() else user
 
@@ -228,7 +230,7 @@ def _capabilities_dropper() -> Callable[[], None]:
     modules are imported now, because the user may not be able to read the interpreter's files."""
     import ctypes
 
-    processes.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    linux.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     capset = ctypes.CDLL(None, use_errno=True).capset
     header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
 

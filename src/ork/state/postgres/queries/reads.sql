@@ -68,6 +68,13 @@ SELECT newest.* FROM unnest($1::text[]) AS wanted (workflow) CROSS JOIN LATERAL 
     ORDER BY found.created_at DESC, found.id DESC
     LIMIT 1) AS newest;
 
+-- name: param_values
+-- `json`, not `jsonb`: it copies the value's text as it is, whatever characters are escaped in it.
+SELECT found.id, found.value FROM (
+    SELECT r.id, (r.params::json -> $2)::text AS value
+    FROM unnest($1::text[]) AS wanted (id) JOIN ork.runs AS r ON r.id = wanted.id) AS found
+WHERE found.value IS NOT NULL;
+
 -- name: tasks_of_run
 -- A range of the primary key: a page of a large run costs a page.
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,

@@ -35,6 +35,11 @@ SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.creat
 FROM json_each(:ids) AS wanted CROSS JOIN runs AS r ON r.id = wanted.value
 ORDER BY wanted.key;
 
+-- name: params_of_runs
+-- Those of the given JSON list of runs that may have the param.
+SELECT r.id, r.params FROM json_each(:ids) AS wanted CROSS JOIN runs AS r ON r.id = wanted.value
+WHERE instr(r.params, :key) > 0;
+
 -- name: add_command
 INSERT INTO commands (run_id, kind, asked_by, task, everything, comment, asked_at)
 VALUES (:run, :kind, :by, :task, :everything, :comment, :now)

@@ -1,7 +1,8 @@
-"""A small process beside a reusable worker that kills what is left in the worker's session if the worker is killed.
+"""A small process beside a worker that kills what is left in the worker's session if the worker is killed.
 
-Functions run in forked processes, which ask the kernel to be killed with their parent. Commands are spawned (`posix_spawn`),
-which is several times faster than a fork but cannot ask for that. The guard does it for them.
+On Linux, functions run in forked processes, which ask the kernel to be killed with their parent. Commands of reusable workers are
+spawned (`posix_spawn`), which is several times faster than a fork but cannot ask for that: the guard does it for them. On systems
+without that request, every worker has a guard.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import _signal  # type: ignore[import-not-found]
 import os
 
 from ork.objects import journal
+from ork.system import system
 from ork.worker.supervise import process
-from ork.worker.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ _SIGKILL = 9
 
 
 class Guard:
-    """Stands from when it is made, by a process that leads its session. OSError if no process can be made."""
+    """Stands from when it is made, by a process that leads its session. OSError if no process can be made. `tag` is that of a
+    reusable worker."""
 
-    def __init__(self, tag: AttemptTag) -> None:
+    def __init__(self, tag: AttemptTag | None = None) -> None:
         watched, self._alive = os.pipe()
         process.private.add(self._alive)
         # It must not be, or become, a child of this process: all children belong to an attempt.
-        was_subreaper = processes.set_subreaper(False)
+        was_subreaper = system.set_subreaper(False)
         try:
             _fork_twice(watched, tag)
         except OSError:
@@ -38,7 +40,7 @@ class Guard:
             os.close(self._alive)
             raise
         finally:
-            processes.set_subreaper(was_subreaper)
+            system.set_subreaper(was_subreaper)
             os.close(watched)
 
     def dismiss(self) -> None:
@@ -46,7 +48,7 @@ class Guard:
         os.write(self._alive, b".")
 
 
-def _fork_twice(watched: int, tag: AttemptTag) -> None:
+def _fork_twice(watched: int, tag: AttemptTag | None) -> None:
     pid = os.fork()
     if pid:
         os.waitpid(pid, 0)
@@ -55,19 +57,22 @@ def _fork_twice(watched: int, tag: AttemptTag) -> None:
         if os.fork() == 0:
             _signal.set_wakeup_fd(-1)
             _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
-            tag.write(b"")
-            for descriptor in (*process.private, *journal.descriptors, *processes.descriptors):
+            session = os.getsid(0)
+            if tag is None:
+                os.setsid()  # so that it does not count as a process of the attempt
+            else:
+                tag.write(b"")
+            for descriptor in (*process.private, *journal.descriptors, *system.descriptors):
                 os.close(descriptor)
-            _stand(watched)
+            _stand(watched, session)
     finally:
         os._exit(0)
 
 
-def _stand(watched: int) -> NoReturn:
+def _stand(watched: int, session: int) -> NoReturn:
     if not os.read(watched, 1):
-        session = os.getsid(0)
         for _ in range(_ROUNDS):  # a process may start another before it is killed
-            left = [pid for pid in processes.members_of(session) if pid != os.getpid()]
+            left = [pid for pid in system.members_of(session) if pid != os.getpid()]
             if not left:
                 break
             for pid in left:
