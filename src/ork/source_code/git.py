@@ -25,7 +25,9 @@ from ork.source_code.rules import (
 if TYPE_CHECKING:
     from ork.source_code.read import CodeFolder
 
-STATUS_SECONDS = 1.0  # a run does not wait longer for Git
+STATUS_SECONDS = (
+    1.0  # a run does not wait longer for Git; after that, nobody knows whether the code is that of the commit
+)
 COMMAND_SECONDS = 120.0
 _LINK = "120000"
 _EXECUTABLE = "100755"
@@ -44,7 +46,7 @@ def work_tree_of(folder: str) -> str | None:
 
 
 class GitStatus:
-    """`git status` of the folders, started at once and read at the end. Without Git or a work tree nothing is known."""
+    """`git status` of the folders, started at once and read at the end. Without a work tree nothing is known."""
 
     def __init__(self, folders: Sequence[CodeFolder]) -> None:
         self._folders = folders
@@ -70,16 +72,17 @@ class GitStatus:
             self._process.communicate()
 
     def result(self, names: Collection[str]) -> tuple[str | None, bool | None]:
-        """The commit, and whether one of these files differs from it, or a file of the commit is missing."""
-        if self._process is None or self._top is None:
+        """The commit, and whether one of these files differs from it, or a file of the commit is missing; None if Git did
+        not answer in time."""
+        if self._top is None:
             return None, None
         try:
-            output, _ = self._process.communicate(timeout=STATUS_SECONDS)
+            output, _ = (b"", b"") if self._process is None else self._process.communicate(timeout=STATUS_SECONDS)
         except subprocess.TimeoutExpired:
-            return None, None
+            output = b""
         commit, touched = _read_status(output)
-        if self._process.returncode or commit is None:
-            return None, None
+        if commit is None or self._process is None or self._process.returncode:
+            return _head_commit(self._top), None
         return commit, self._is_dirty(touched, names)
 
     def _is_dirty(self, touched: Sequence[str], names: Collection[str]) -> bool:
@@ -101,6 +104,36 @@ class GitStatus:
                     ):
                         return True
         return False
+
+
+def _head_commit(top: str) -> str | None:
+    """The commit of the work tree, from the files of the repository."""
+    with suppress(OSError, ValueError):
+        folder = os.path.join(top, ".git")
+        if not os.path.isdir(folder):  # of a submodule, or of a further work tree
+            folder = os.path.join(top, _text(folder).removeprefix("gitdir: "))
+        head = _text(f"{folder}/HEAD")
+        if not head.startswith("ref: "):
+            return head if _is_commit(head) else None
+        shared = f"{folder}/commondir"
+        common = os.path.join(folder, _text(shared)) if os.path.exists(shared) else folder
+        branch = head.removeprefix("ref: ")
+        if os.path.exists(f"{common}/{branch}"):
+            commit = _text(f"{common}/{branch}")
+        else:
+            packed = (line.partition(" ") for line in _text(f"{common}/packed-refs").splitlines())
+            commit = next((name for name, _, ref in packed if ref == branch), "")
+        return commit if _is_commit(commit) else None
+    return None
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def _is_commit(text: str) -> bool:
+    return len(text) in (40, 64) and all(sign in "0123456789abcdef" for sign in text)
 
 
 def _is_code(name: str) -> bool:

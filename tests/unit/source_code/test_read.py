@@ -147,6 +147,12 @@ def test_workflows_of_one_project_share_one_reading(project: Path, monkeypatch: 
     assert calls == [str(project)]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loaded machine is no reason to fail."""
+    monkeypatch.setattr(git_module, "STATUS_SECONDS", 60.0)
+
+
 # ── Git ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -199,18 +205,25 @@ def test_git_is_not_misled_by_the_variables_of_a_hook(
     assert known(project).commit == here
 
 
-def test_without_git_or_without_an_answer_nothing_is_known_of_the_commit(
-    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("kind", ["branch", "packed", "detached", "work tree"])
+def test_without_git_or_without_an_answer_the_commit_is_known_from_files(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
-    commit(project)
+    here = commit(project)
+    if kind == "packed":
+        git(project, "pack-refs", "--all")
+    elif kind == "detached":
+        git(project, "checkout", "-q", "--detach")
+    elif kind == "work tree":
+        git(project, "worktree", "add", "-q", str(project := tmp_path_factory.mktemp("trees") / "second"))
     slow = tmp_path_factory.mktemp("bin")
     (slow / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (slow / "git").chmod(0o755)
     monkeypatch.setattr(git_module, "STATUS_SECONDS", 0.05)
     monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
-    assert (known(project).commit, known(project).count) == (None, 2)
+    assert (known(project).commit, known(project).dirty, known(project).count) == (here, None, 2)
     monkeypatch.setenv("PATH", str(slow.parent))
-    assert (known(project).commit, known(project).count) == (None, 2)
+    assert (known(project).commit, known(project).dirty, known(project).count) == (here, None, 2)
 
 
 def test_a_new_repository_without_a_commit_has_none(project: Path) -> None:

@@ -39,6 +39,12 @@ def deployed(root: Path, workflow: CompiledWorkflow | None = None) -> Version:
     return CodeReader().version(workflow or flow(), str(root), "flow.yaml")
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loaded machine is no reason to fail."""
+    monkeypatch.setattr("ork.source_code.git.STATUS_SECONDS", 60.0)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
