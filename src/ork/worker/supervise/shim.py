@@ -14,7 +14,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.documents import open_signed
 from ork.worker.supervise.log import Log
-from ork.worker.supervise.process import has_waited
+from ork.worker.supervise.process import has_waited, is_dbt
 from ork.worker.supervise.status import Ending, StatusWriter, failed
 from ork.worker.system import processes
 from ork.worker.system.processes import Signals
@@ -86,13 +86,15 @@ class Shim:
         job, log = self._given_job, self._make_log()
         try:
             if job is None:
-                job = _job_of(self._spec["kind"])(self._objects, self._spec, self._host)
+                job = _job_of(self._spec, self._host)(self._objects, self._spec, self._host)
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
             ending = self._own_fault(error, log)
         is_written = self._finish(ending, log)
         if job is not None:
             job.clean()
+        if self._preparation is not None:
+            self._preparation.release()
         return is_written
 
     def _finish(self, ending: Ending, log: Log) -> bool:
@@ -332,12 +334,16 @@ def awake_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _job_of(kind: str) -> Callable[..., Job]:
+def _job_of(spec: dict[str, Any], host: Host | None) -> Callable[..., Job]:
     """The class for the spec's kind, imported when it is first needed."""
-    if kind in ("python", "custom"):
+    if spec["kind"] in ("python", "custom"):
         from ork.worker.supervise.function import FunctionJob
 
         return FunctionJob
+    if host is not None and is_dbt(spec):
+        from ork.worker.supervise.dbt_job import DbtJob
+
+        return DbtJob
     from ork.worker.supervise.command import CommandJob
 
     return CommandJob
