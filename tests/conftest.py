@@ -112,8 +112,3 @@ def environment_with(config: pytest.Config, *requirements: str) -> Path:
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"{' '.join(requirements)} cannot be installed here: {str(error.stderr)[-300:]}")
     return Path(build.folder)
-
-
-@pytest.fixture(scope="session")
-def dbt_environment(request: pytest.FixtureRequest, tree: Path) -> Path:
-    return environment_with(request.config, "-r", str(tree / "examples/dbt/requirements.txt"))

@@ -322,26 +322,6 @@ def test_environments_hold_three_versions_of_one_package(
     assert "building" not in "".join(ork_cli("logs", "@last", name, cwd=folder).stdout for name in statuses(run))
 
 
-@pytest.mark.slow
-def test_dbt_models_are_tasks_in_dbts_own_order(
-    run_example: RunExample, ork_cli: Callable[..., CompletedProcess[str]], dbt_environment: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(EXAMPLES / "dbt", tmp_path / "dbt", ignore=shutil.ignore_patterns(".ork", ".venv", "target"))
-    (tmp_path / "dbt/.venv").symlink_to(dbt_environment)
-    code, run, folder = run_example("dbt")
-    assert code == 0, run
-    assert task_of(run, "stg_orders")["depends_on"] == ["raw_orders"]
-    assert task_of(run, "customers")["depends_on"] == ["stg_orders"]
-    assert set(statuses(run).values()) == {"success"}
-    assert task_of(run, "report")["output"] == {"ada": 165, "cyd": 200}
-    log = ork_cli("logs", "@last", "stg_orders", cwd=folder).stdout
-    assert "PASS unique_stg_orders_id" in log
-    # A model that breaks its test fails with it, and what depends on it is skipped.
-    (folder / "warehouse/models/stg_orders.sql").write_text("select 1 as id, name, amount from {{ ref('raw_orders') }}")
-    code, run, _ = run_example("dbt")
-    assert (code, statuses(run)["stg_orders"], statuses(run)["customers"]) == (1, "failed", "skipped")
-
-
 def test_custom_executor_uses_the_projects_own_class(run_example: RunExample) -> None:
     code, run, _ = run_example("custom_executor", "-p", "word=ahoy")
     assert code == 0

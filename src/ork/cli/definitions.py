@@ -63,7 +63,8 @@ def around(settings: Settings) -> FileContext:
     # script_dir is absolute, so that it does not depend on the workflow's folder.
     project = replaced(settings.project_with_secrets, script_dir=settings.script_dir)
     # Reading a file must not create a project folder.
-    return FileContext(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
+    cache_dir = os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None
+    return FileContext(project, cache_dir, settings.home)
 
 
 def read_versions(file: str, settings: Settings, name: str | None = None) -> list[Version]:

@@ -13,6 +13,10 @@ from ork.definition.tasks import ParsedTask
 from ork.definition.workflow_file import ParsedImport, ParsedWorkflow
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
+# Where tasks keep what dbt writes, below the folder of the project: each its own folder, and what the parser keeps for all.
+PARSED_INTO = "target/ork"
+# Each task would send usage statistics, and write a description of the whole project.
+_VARIABLES = (("DBT_SEND_ANONYMOUS_USAGE_STATS", Const("False")), ("DBT_WRITE_JSON", Const("False")))
 _MAX_NAME = 128
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]+")
 _VERBS = {"model": "run", "seed": "seed", "snapshot": "snapshot", "test": "test"}
@@ -134,15 +138,18 @@ def _command(entry: ParsedImport, node: DbtNode, verb: str, profiles: str | None
     if entry.target is not None:
         words += ["--target", entry.target]
     # A separate folder, because several dbt processes run at once.
-    words += ["--target-path", f"target/ork/{name}"]
+    words += ["--target-path", f"{PARSED_INTO}/{name}"]
     return Command(tuple(map(Const, words)))
 
 
 def _fields(entry: ParsedImport, exists: Exists) -> Mapping[str, Any]:
     """The fields shared by all tasks of the import. The default dbt is that of the project's environment."""
+    own = dict(entry.fields.get("env", ()))
+    env = tuple((name, value) for name, value in _VARIABLES if name not in own)
+    fields = {**entry.fields, "env": (*env, *own.items())}
     if "environment" not in entry.fields and exists(".venv/bin/dbt"):
-        return {**entry.fields, "environment": Environment(path=".venv")}
-    return entry.fields
+        return {**fields, "environment": Environment(path=".venv")}
+    return fields
 
 
 def _names(nodes: Sequence[DbtNode], prefix: str) -> dict[str, str]:

@@ -74,6 +74,7 @@ class LaunchOrder(Record):
     # The task's own variables, sorted. None if its modules must not be preloaded: it has variables that are no constants, limits,
     # an environment or a user of its own.
     env: tuple[tuple[str, str], ...] | None = ()
+    keeps: str = ""  # names what its worker keeps for the next attempt: the dbt of a project, see `worker/supervise/dbt_server.py`
 
 
 class GroupOrder(Record):

@@ -198,7 +198,8 @@ class LocalExecutor(Executor):
         # Formatted without `json`, since this is done for every attempt; only the name needs escaping.
         request = f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._common[isolation]}}}'
         interpreter = self._pythons.of(order)
-        kind = interpreter, isolation._value_, self._servers.preloads.server_for(interpreter, order)
+        server = None if order.keeps else self._servers.preloads.server_for(interpreter, order)
+        kind = interpreter, isolation._value_, server, order.keeps
         if not self._pool.ask(kind, name, request.encode(), order.spec):
             return False
         self._pending[name] = _Pending(order, on_status)

@@ -23,8 +23,8 @@ _SOCKET_BUFFER_BYTES = (
     1 << 18
 )  # requested; most systems grant enough for most of the queued requests, also for small ones
 
-# Interpreter, isolation and preloaded server, if any: a worker is used for only one of each.
-Kind = tuple[str, str, ForkServer | None]
+# Interpreter, isolation, preloaded server, and what the worker keeps beside it, if any: a worker is used for only one of each.
+Kind = tuple[str, str, ForkServer | None, str]
 
 
 class Owner(Protocol):

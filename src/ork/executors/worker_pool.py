@@ -104,7 +104,7 @@ class WorkerPool:
     def expect(self, interpreter: str, isolation: str) -> None:
         """Start a worker in advance."""
         self._renew(interpreter)
-        worker = self._new_worker((interpreter, isolation, None), is_ahead=True)
+        worker = self._new_worker((interpreter, isolation, None, ""), is_ahead=True)
         if worker is not None:
             self._keep(worker)
 

@@ -13,27 +13,31 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
+from ork.compile.dbt import PARSED_INTO, DbtNode, ImportFailedError, nodes_of_manifest
 from ork.definition.workflow_file import ParsedImport
-from ork.model.workflow import Environment
+from ork.executors.local_worker import BOOTSTRAP
+from ork.model.workflow import Const, Environment
 
 WALL_SECONDS = 300.0
+BUILD_SECONDS = 3600.0
 MAX_CACHED = 50
 _SHOWN_LINES = 5
+_PARTIAL_PARSE = "partial_parse.msgpack"
 _MAX_BYTES = 512 * 1024 * 1024
 _SOURCES = (".sql", ".yml", ".yaml", ".csv", ".py", ".md")
 _SKIPPED_FOLDERS = frozenset({"target", "logs", "dbt_packages", "dbt_modules", "__pycache__", "node_modules"})
 
 
 class DbtProjects:
-    """Reads projects below `root`; `cache_dir` is the folder of the cache, if any."""
+    """Reads projects below `root`; `cache_dir` is the folder of the cache, if any. `environments` builds environments."""
 
-    def __init__(self, root: str, cache_dir: str | None) -> None:
+    def __init__(self, root: str, cache_dir: str | None, environments: Environments | None = None) -> None:
         self._root = root
         self._cache_dir = cache_dir
+        self._environments = environments
 
     def __call__(self, entry: ParsedImport) -> Sequence[DbtNode]:
         folder = os.path.join(self._root, entry.dbt)
@@ -53,23 +57,41 @@ class DbtProjects:
 
     def _ask(self, entry: ParsedImport) -> Sequence[DbtNode]:
         program = self._program(entry)
-        with tempfile.TemporaryDirectory(prefix="ork-dbt-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="ork-dbt-") as scratch, self._shared_parse(entry, scratch):
             printed = self._run([program, *_arguments(entry, self._root, scratch)], entry)
             manifest = _read_json(os.path.join(scratch, "manifest.json"))
         return nodes_of_manifest(manifest, frozenset(_listed(printed)) if entry.select else None)
+
+    @contextmanager
+    def _shared_parse(self, entry: ParsedImport, scratch: str) -> Iterator[None]:
+        """Let dbt parse only what has changed since it was here or in a task, and let tasks profit from it likewise."""
+        shared = os.path.join(self._root, entry.dbt, PARSED_INTO, _PARTIAL_PARSE)
+        with suppress(OSError):
+            shutil.copyfile(shared, os.path.join(scratch, _PARTIAL_PARSE))
+        yield
+        with suppress(OSError):
+            os.makedirs(os.path.dirname(shared), exist_ok=True)
+            temporary = f"{shared}.{os.getpid()}"
+            shutil.copyfile(os.path.join(scratch, _PARTIAL_PARSE), temporary)
+            os.replace(temporary, shared)
 
     def _program(self, entry: ParsedImport) -> str:
         environment = entry.fields.get("environment")
         sources = [".venv"]
         if isinstance(environment, Environment) and environment.path is not None:
             sources.insert(0, environment.path)
+        elif isinstance(environment, Environment) and not environment.script and self._environments is not None:
+            sources.insert(0, os.path.dirname(os.path.dirname(self._environments.python_of(environment, entry))))
         for source in sources:
             program = os.path.join(self._root, source, "bin", "dbt")
             if os.access(program, os.X_OK):
                 return program
         found = shutil.which("dbt")
         if found is None:
-            hint = f"install dbt in .venv or on PATH, or run `dbt parse` in {entry.dbt} wherever it is installed"
+            hint = (
+                "name it in `environment: {requirements: [dbt-core, dbt-duckdb]}`, install it in .venv or on PATH, or run"
+                f" `dbt parse` in {entry.dbt} wherever it is installed"
+            )
             raise ImportFailedError("dbt is not installed", hint)
         return found
 
@@ -94,6 +116,51 @@ class DbtProjects:
             lines = [line.strip() for line in printed.splitlines() if line.strip()]
             raise ImportFailedError(f"dbt cannot read {entry.dbt}", " / ".join(lines[-_SHOWN_LINES:]) or None)
         return printed
+
+
+class Environments:
+    """Builds environments for tasks of a project, in a child process. `python` is the interpreter of its workers, `folder` that of
+    what is built."""
+
+    def __init__(self, python: str, root: str, folder: str) -> None:
+        self._python = python
+        self._root = os.path.abspath(root)
+        self._folder = os.path.abspath(folder)
+
+    def python_of(self, environment: Environment, entry: ParsedImport) -> str:
+        """The interpreter of the environment, once it is built. ImportFailedError if that fails."""
+        wanted: dict[str, Any] = {"requirements": list(environment.requirements)}
+        if environment.requirements_file is not None:
+            wanted = {"requirements_file": environment.requirements_file}
+        variables = {name: value.value for name, value in entry.fields.get("env", ()) if isinstance(value, Const)}
+        texts = {name: value for name, value in variables.items() if isinstance(value, str)}
+        request = {"root": self._root, "builds": self._folder, "environment": wanted, "env": texts}
+        answer = self._ask(request)
+        if "python" not in answer:
+            raise ImportFailedError(str(answer.get("problem", "the environment of dbt could not be built")))
+        return str(answer["python"])
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        child = subprocess.Popen(
+            [self._python, "-S", "-E", BOOTSTRAP, "ork.worker.environment"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            printed = child.communicate(json.dumps(request).encode(), timeout=BUILD_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            raise ImportFailedError(
+                f"the environment of dbt took more than {BUILD_SECONDS:g} seconds to build"
+            ) from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        try:
+            return dict(json.loads(printed))
+        except ValueError:
+            return {}
 
 
 def _arguments(entry: ParsedImport, root: str, scratch: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.compile.described import FunctionSignature, UninspectedFunction, function_key, read_signature
@@ -40,10 +41,11 @@ class Definition(NamedTuple):
 
 
 class FileContext(NamedTuple):
-    """The context of files: the project, its absolute `script_dir`, and the folder of the cache."""
+    """The context of files: the project, its absolute `script_dir`, the folder of the cache, and that of built environments."""
 
     project: Project | None = None
     cache_dir: str | None = None
+    builds_dir: str | None = None
 
 
 def read_definitions(file: str, context: FileContext, *, strict: bool = False) -> list[Definition]:
@@ -146,9 +148,15 @@ def _read_python(file: str, context: FileContext, strict: bool) -> list[Definiti
 
 
 def _imported(entry: ParsedImport, root: str, context: FileContext) -> Sequence[DbtNode]:
-    from ork.locations.dbt import DbtProjects
+    from ork.executors.local_worker import InterpreterError, project_python
+    from ork.locations.dbt import DbtProjects, Environments
 
-    return DbtProjects(root, _cache_folder(context, "dbt"))(entry)
+    environments = None
+    if context.builds_dir is not None:
+        with suppress(InterpreterError):  # reported at run time
+            python = project_python(root, *_import_paths(root, context))
+            environments = Environments(python, root, context.builds_dir)
+    return DbtProjects(root, _cache_folder(context, "dbt"), environments)(entry)
 
 
 def _with_types_checked(

@@ -53,7 +53,9 @@ def parse_folder(
     if project_file is None and not project.alerts:
         project = replaced(project, alerts=None)  # and so are its alerts
     project = _project_of(project, folder)
-    reads, more = _reads(folder, FileContext(project, cache_dir)) if not problems else ([], [])
+    # Environments are built beside the cache.
+    context = FileContext(project, cache_dir, None if cache_dir is None else os.path.dirname(cache_dir))
+    reads, more = _reads(folder, context) if not problems else ([], [])
     problems += [
         *more,
         *(_relative_problem(problem, read.root) for read in reads for problem in read.problems),

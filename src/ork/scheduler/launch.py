@@ -25,7 +25,15 @@ from ork.scheduler import statuses
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.sensitive import opened_params
 from ork.scheduler.spec_secrets import SECRET_PREFIX
-from ork.scheduler.specs import LaunchJob, SharedValue, SpecTarget, SpecWriter, constant_env, paths_in_place
+from ork.scheduler.specs import (
+    LaunchJob,
+    SharedValue,
+    SpecTarget,
+    SpecWriter,
+    constant_env,
+    kept_program,
+    paths_in_place,
+)
 
 MANY_LAUNCHES = 300
 
@@ -203,6 +211,7 @@ class Launcher:
                     paths=paths_in_place(job.version, spec),
                     is_new=job.is_new,
                     env=env,
+                    keeps=kept_program(spec, root),
                 )
             )
         return orders

@@ -394,6 +394,14 @@ def least(*amounts: float | None) -> float | None:
     return min((amount for amount in amounts if amount is not None), default=None)
 
 
+def kept_program(spec: TaskSpec, root: str) -> str:
+    """A name for the dbt that a worker keeps for the tasks of one project; empty for other tasks. See `LaunchOrder.keeps`."""
+    if not isinstance(spec.action, Command) or spec.action.argv[:1] != (Const("dbt"),):
+        return ""
+    words = [word.value if isinstance(word, Const) else "" for word in spec.action.argv]
+    return f"dbt {root} {words[words.index('--project-dir') + 1 :][:1] if '--project-dir' in words else ''}"
+
+
 def constant_env(spec: TaskSpec, config: WorkerConfig | None) -> tuple[tuple[str, str], ...] | None:
     """The task's own variables, sorted, or None if its modules must not be preloaded (see `LaunchOrder.env`)."""
     if spec.environment is not None:

@@ -80,7 +80,15 @@ def test_profiles_in_the_project_are_found() -> None:
 def test_the_import_has_its_own_options_and_those_of_defaults() -> None:
     rest = "defaults: {retries: 2, timeout: 10}\n"
     task = tasks("dbt: shop, timeout: 5m, pool: duckdb, env: {DAY: today}", rest=rest)["mart"]
-    assert (task.retries, task.timeout, task.pool, task.env) == (2, 300.0, "duckdb", (("DAY", Const("today")),))
+    assert (task.retries, task.timeout, task.pool) == (2, 300.0, "duckdb")
+    assert dict(task.env)["DAY"] == Const("today")
+
+
+def test_dbt_writes_and_sends_nothing_for_each_model_unless_it_is_asked_to() -> None:
+    names = ("DBT_SEND_ANONYMOUS_USAGE_STATS", "DBT_WRITE_JSON")
+    assert [dict(tasks()["mart"].env)[name] for name in names] == [Const("False")] * 2
+    asked = dict(tasks("dbt: shop, env: {DBT_WRITE_JSON: 'True'}")["mart"].env)
+    assert [asked[name] for name in names] == [Const("False"), Const("True")]
 
 
 def test_dbt_of_the_projects_environment_is_used_where_nothing_else_is_said() -> None:

@@ -90,6 +90,14 @@ class Preparation:
         for need in self._needs:
             need.settle(self._spec)
 
+    def release(self) -> None:
+        """Close what is open, so that what was built may be pruned."""
+        for need in self._needs:
+            need.build.close()
+        self._needs = []
+        if self._source >= 0:
+            self.clean()
+
     def start(self, log: Log) -> Ending | int:
         self._log = log
         self._source, answer = os.pipe()
@@ -154,6 +162,7 @@ class Preparation:
 
     def clean(self) -> None:
         os.close(self._source)
+        self._source = -1
         if self._printed is not None:
             os.close(self._printed.source)
 

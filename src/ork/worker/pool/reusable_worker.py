@@ -17,7 +17,7 @@ from ork.worker.pool.task_fork_server import TaskForkServer
 from ork.worker.supervise import process
 from ork.worker.supervise.claim import opened_for, process_entries, read_spec, win_gate
 from ork.worker.supervise.guard import Guard
-from ork.worker.supervise.process import dismiss_waiting, is_confined, keep, waiting
+from ork.worker.supervise.process import dismiss_waiting, is_confined, is_dbt, keep, waiting
 from ork.worker.supervise.shim import Shim
 from ork.worker.system import processes
 from ork.worker.system.processes import Signals
@@ -239,8 +239,8 @@ class ReusableWorker:
             is_ours = False
         if not is_ours:
             return
-        if spec.get("environment") is not None or spec["kind"] == "rust":
-            self._room = 0  # what was built for the task stays locked as long as the worker lives
+        if is_dbt(spec):
+            self._room = max(self._room, 1)  # for the dbt that stays, even if this worker was meant for one attempt
         # Most likely the next task calls a function of the same project.
         is_function = spec["kind"] == "python" and not is_confined(spec)
         self._called = (spec["root"], spec["paths"], spec["file"], objects.url) if is_function else None

@@ -245,14 +245,7 @@ class CommandJob:
 
     def _start_process(self, argv: list[str], env: dict[str, str]) -> Ending | int:
         dismiss_waiting()  # during an attempt all our children must belong to it
-        # Both are pipes: a program that opens /dev/stderr for writing would otherwise truncate the log.
-        # The write ends stay open here as well: the end of the process shows that there is no more output, so no further
-        # wake-up is needed. Each command gets new pipes, because it may change their flags (such as O_NONBLOCK).
-        self._said, stdout = os.pipe()
-        self._ours += (stdout, self._said)
-        self._complained, stderr = os.pipe()
-        self._ours += (stderr, self._complained)
-        streams = self._stdin, stdout, stderr
+        streams = self._make_streams()
         try:
             if self._confinement is not None:
                 self._pid = _forked(argv, env, self._spec["root"], streams, self._confinement)
@@ -264,6 +257,17 @@ class CommandJob:
             ending = failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
             return ending if self._confinement is None else self._confinement.explain(ending, self._log)
         return self._pid
+
+    def _make_streams(self) -> tuple[int, int, int]:
+        """Standard input, and pipes for standard output and standard error."""
+        # Both are pipes: a program that opens /dev/stderr for writing would otherwise truncate the log.
+        # The write ends stay open here as well: the end of the process shows that there is no more output, so no further
+        # wake-up is needed. Each command gets new pipes, because it may change their flags (such as O_NONBLOCK).
+        self._said, stdout = os.pipe()
+        self._ours += (stdout, self._said)
+        self._complained, stderr = os.pipe()
+        self._ours += (stderr, self._complained)
+        return self._stdin, stdout, stderr
 
     def _output_text(self) -> str | None:
         """JSON: from the file if it was written, else from the last line if that is JSON, else None."""

@@ -231,18 +231,22 @@ def waiting() -> Child | None:
 
 def take_waiting(spec: dict[str, Any]) -> Child | None:
     """The child that is kept, if it is fit for the task; one that is not is dismissed."""
-    global _waiting
-    child = _waiting
+    child = waiting()
     if child is None or not child.is_fit_for(spec):
         dismiss_waiting()
         return None
-    _waiting = None
+    return release_waiting()
+
+
+def release_waiting() -> Child | None:
+    """Return the child that is kept, and keep it no longer."""
+    global _waiting
+    child, _waiting = _waiting, None
     return child
 
 
 def dismiss_waiting() -> None:
-    global _waiting
-    child, _waiting = _waiting, None
+    child = release_waiting()
     if child is not None:
         child.dismiss()
 
@@ -251,3 +255,8 @@ def is_confined(spec: dict[str, Any]) -> bool:
     """Whether the attempt needs a new process: waiting and shared processes run as the worker's user, without limits."""
     # No function calls, because every attempt runs this. Specs of an earlier release have neither key.
     return ("task_user" in spec and spec["task_user"] is not None) or ("limits" in spec and spec["limits"] is not None)
+
+
+def is_dbt(spec: dict[str, Any]) -> bool:
+    """Whether the attempt is a dbt command that a dbt may perform that stays."""
+    return spec["kind"] == "command" and spec["argv"][:1] == ["dbt"] and not is_confined(spec)

@@ -15,7 +15,7 @@ from ork.errors import DocumentError, ObjectsError
 from ork.objects.documents import open_signed
 from ork.system import system
 from ork.worker.supervise.log import Log
-from ork.worker.supervise.process import has_waited
+from ork.worker.supervise.process import has_waited, is_dbt
 from ork.worker.supervise.status import Ending, StatusWriter, failed
 from ork.worker.system import processes
 from ork.worker.system.processes import Signals
@@ -90,7 +90,7 @@ class Shim:
             if not system.CHILDREN_DIE_WITH_PARENT:
                 guard = _make_guard()
             if job is None:
-                job = _job_of(self._spec["kind"])(self._objects, self._spec, self._host)
+                job = _job_of(self._spec, self._host)(self._objects, self._spec, self._host)
             if self._spec.get("limits") and not (system.HAS_LIMITS or self._spec.get("container")):
                 log.note("memory and processors are not limited on this system")
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
@@ -101,6 +101,8 @@ class Shim:
             job.clean()
         if guard is not None:
             guard.dismiss()
+        if self._preparation is not None:
+            self._preparation.release()
         return is_written
 
     def _finish(self, ending: Ending, log: Log) -> bool:
@@ -349,12 +351,16 @@ def _make_guard() -> Guard | None:
     return Guard()
 
 
-def _job_of(kind: str) -> Callable[..., Job]:
+def _job_of(spec: dict[str, Any], host: Host | None) -> Callable[..., Job]:
     """The class for the spec's kind, imported when it is first needed."""
-    if kind in ("python", "custom"):
+    if spec["kind"] in ("python", "custom"):
         from ork.worker.supervise.function import FunctionJob
 
         return FunctionJob
+    if host is not None and is_dbt(spec):
+        from ork.worker.supervise.dbt_job import DbtJob
+
+        return DbtJob
     from ork.worker.supervise.command import CommandJob
 
     return CommandJob

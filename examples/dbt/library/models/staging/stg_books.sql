@@ -1,0 +1,1 @@
+select id as book_id, title, pages from {{ ref('raw_books') }}
