@@ -13,11 +13,12 @@ ONLY_LINUX = re.compile(
 PARTS = {
     "HAS_WORKER_POOL": (
         "worker/pool/", "executors/fork_server.py", "executors/worker_handle.py", "worker/call/task_process.py",
-        "worker/call/packages.py", "worker/system/processes.py", "worker/supervise/log.py",
+        "worker/call/packages.py", "worker/system/processes.py", "worker/supervise/log.py", "worker/supervise/dbt_server.py",
     ),
     "HAS_TASK_USERS": ("worker/supervise/task_user.py", "worker/supervise/left_files.py", "app/executors.py"),
     "HAS_LIMITS": ("worker/supervise/limits.py",),
     "measuring": ("bench/",),
+    "refused elsewhere": ("chaos/", "cli/commands/chaos.py"),
 }  # fmt: skip
 OWN = ("system/linux.py", "system/forced.py")
 

@@ -18,10 +18,11 @@ from contextlib import suppress
 from importlib import import_module
 
 from ork.objects.json_text import own_json
+from ork.system import system
 from ork.worker.call import packages
 from ork.worker.call.packages import PackageFingerprint
 from ork.worker.call.surroundings import finish_as_the_interpreter_would, flush_streams, reseed, use_streams
-from ork.worker.system.processes import AttemptTag, die_with_parent
+from ork.worker.system.processes import AttemptTag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class KeptDbt:
         import signal
 
         os.setpgid(0, 0)
-        die_with_parent(self._pid)
+        system.die_with_parent(self._pid)
         if self._tag is not None:
             self._tag.write(order["attempt"].encode())
         for wanted, given in enumerate(streams):

@@ -78,7 +78,7 @@ class DbtJob(CommandJob):
 
     def _read_ends(self) -> bool:
         assert self._server is not None
-        self.main_status = self._server.read_ends()  # type: ignore[assignment]
+        self.main_status = self._server.read_ends()
         return self.main_status is None
 
     def ending(self, wait_status: int) -> Ending:
