@@ -212,6 +212,7 @@ def test_a_folder_of_files_does_not_become_one_of_journals(place: Place) -> None
     assert not (place.folder / "a" / ".ork-journals").exists()
 
 
+@pytest.mark.linux
 def test_journals_are_refused_on_a_machine_that_reaches_them_over_a_network(place: Place) -> None:
     """A ramfs takes the part of the network file system: its type is not one on which appending is known to be atomic."""
     here, mounted = place.folder / "journals", place.folder / "mounted"
