@@ -42,7 +42,8 @@ _usual: list[int] | None = None
 
 class CommandJob:
     is_started = is_over = leaves_nothing = False
-    reply, fork_server, main_status, is_swift = -1, 0, None, False
+    reply, fork_server, is_swift = -1, 0, False
+    main_status: int | None = None
 
     def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host
