@@ -116,7 +116,7 @@ class Shop:
         (folder / "ork.yaml").write_text("pools: {one: 1}\n")
 
     def models(self, extra: str = "", **models: str) -> None:
-        """`name="what"` or `name="what < upstream"`."""
+        """`name="what"` or `name="what < upstream"`. Without `extra`, one at a time."""
         nodes = {}
         for name, text in models.items():
             what, _, upstream = text.partition(" < ")
@@ -133,7 +133,8 @@ class Shop:
         manifest.parent.mkdir(exist_ok=True)
         manifest.write_text(json.dumps({"nodes": nodes}))
         os.utime(manifest, (2e9, 2e9))  # newer than the models: dbt need not be asked for them
-        entry = f"{{dbt: shop, pool: one, env: {{LEDGER: '{self._ledger}'}}{extra}}}"
+        extra = extra or ", pool: one"
+        entry = f"{{dbt: shop, env: {{LEDGER: '{self._ledger}'}}{extra}}}"
         (self.folder / "w.yaml").write_text(f"name: w\nimport: [{entry}]\n")
 
     def run(self, *words: str) -> dict[str, str]:
@@ -197,7 +198,7 @@ def test_models_share_one_dbt_and_fail_alone(shop: Shop) -> None:
 
 def test_a_timeout_ends_only_its_model_and_dbt_is_interrupted(shop: Shop) -> None:
     # Retried, because the machine may be so slow that the others time out as well.
-    shop.models(", timeout: 3, retries: 9, retry_on: [timeout]", a="fine", b="sleep-once < a", c="fine < a")
+    shop.models(", pool: one, timeout: 3, retries: 9, retry_on: [timeout]", a="fine", b="sleep-once < a", c="fine < a")
     assert shop.run() == {"a": "success", "b": "success", "c": "success"}
     assert shop.built().count("b") >= 2
     assert "b" in shop.noted("interrupted")
@@ -223,10 +224,20 @@ def test_a_cancelled_run_leaves_no_dbt(shop: Shop, plain_environment: dict[str, 
 
 
 def test_a_killed_dbt_is_replaced_and_its_model_is_retried(shop: Shop) -> None:
-    shop.models(", retries: 1", a="fine", b="kill < a", c="fine < b")
+    shop.models(", pool: one, retries: 1", a="fine", b="kill < a", c="fine < b")
     assert shop.run() == {"a": "success", "b": "success", "c": "success"}
     assert shop.built() == ["a", "b", "b", "c"]
     assert len(shop.noted("start")) == 2
+
+
+def test_models_at_the_same_time_have_a_dbt_each_which_is_used_again(shop: Shop) -> None:
+    first, second = [f"a{number}" for number in range(3)], [f"b{number}" for number in range(3)]
+    upstream = dict(zip(second, first, strict=True))
+    shop.models(", retries: 0", **dict.fromkeys(first, "fine"), **{name: f"fine < {upstream[name]}" for name in second})
+    assert set(shop.run().values()) == {"success"}
+    assert sorted(shop.built()) == [*first, *second]
+    assert len(shop.noted("start")) <= 3
+    assert all(shop.log(name) == f"building {name}  {name}\n" for name in (*first, *second))
 
 
 def test_a_change_is_parsed_before_the_next_model(shop: Shop) -> None:

@@ -399,7 +399,8 @@ def kept_program(spec: TaskSpec, root: str) -> str:
     if not isinstance(spec.action, Command) or spec.action.argv[:1] != (Const("dbt"),):
         return ""
     words = [word.value if isinstance(word, Const) else "" for word in spec.action.argv]
-    return f"dbt {root} {words[words.index('--project-dir') + 1 :][:1] if '--project-dir' in words else ''}"
+    at = words.index("--project-dir") + 1 if "--project-dir" in words else len(words)
+    return " ".join(["dbt", root, *words[at : at + 1]])
 
 
 def constant_env(spec: TaskSpec, config: WorkerConfig | None) -> tuple[tuple[str, str], ...] | None:

@@ -45,6 +45,10 @@ def start(orders: str, ends: str) -> int:
     sys.path[:0] = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     sys.modules["__main__"].__dict__.pop("__file__", None)  # `multiprocessing` would load it again in its children
     use_streams()
+    # dbt's locks need this process. Started here, it has neither the tag nor the streams of an attempt.
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()
     gc.disable()  # loading dbt makes many objects that stay
     KeptDbt(int(orders), int(ends)).serve()
     return 0
@@ -74,7 +78,8 @@ class KeptDbt:
     def serve(self) -> None:
         import socket
 
-        os.set_inheritable(self._ends, False)
+        for descriptor in (self._orders.fileno(), self._ends):
+            os.set_inheritable(descriptor, False)
         while True:
             message, descriptors, *_ = socket.recv_fds(self._orders, 1, 4)
             if not message:
@@ -106,15 +111,12 @@ class KeptDbt:
             self._parse(order)
         except BaseException as error:
             self.why_not = f"{type(error).__name__}: {error}"
+            self._is_outdated = self._runner is not None  # another process may have more luck with the project
         flush_streams()
         if len(sys._current_frames()) > 1:
             self.why_not = self.why_not or "it has started a thread, which a fork would not copy"
 
     def _load(self) -> None:
-        # dbt's locks need this process. Started here, it holds none of the streams of a command.
-        from multiprocessing.resource_tracker import ensure_running
-
-        ensure_running()
         from dbt.cli.main import dbtRunner  # type: ignore[import-not-found]
 
         self._runner = dbtRunner

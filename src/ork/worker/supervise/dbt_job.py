@@ -34,12 +34,13 @@ class DbtJob(CommandJob):
         streams = self._make_streams()
         try:
             server = self._kept(python, parsing)
-            if server is None or not server.send(order, streams):
+            if server is not None and not server.send(order, streams):
+                server.dismiss()  # it ended while it was kept
+                server = None
+            if server is None:
                 dismiss_waiting()
                 server = DbtServer(python, self._spec["root"], parsing, env)
-                if not server.send(order, streams):
-                    server.dismiss()
-                    return failed("start", "dbt ended before it was given its command")
+                server.send(order, streams)  # if it has ended already, that is how the attempt ends
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
         assert self._log is not None
