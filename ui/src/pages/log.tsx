@@ -57,7 +57,7 @@ export default function LogPage({ params }: PageProps): JSX.Element {
     <Page
       title={`Log of ${target(id)} of ${shortId(run)}`}
       heading={<>{attempt && <State of={attempt.status} />}<span>{target(id)}</span>{found && <Tries attempts={found.attempts} number={number} hrefOf={(each) => path("runs", run, "tasks", task, given, each, "log")} />}<span class="log-size dim number">{[lines === null ? "" : count(lines, "line"), size === null ? "" : bytes(size)].filter(Boolean).join(" · ")}</span></>}
-      crumbs={[["runs", "Runs"], [path("runs", run), shortId(run)], [back, `${target(id)} try ${number}`]]}
+      crumbs={[["runs", "Runs"], [path("runs", run), shortId(run)], [back, `${target(id)} attempt ${number}`]]}
       actions={
         <>
           {source.canAct && <button type="button" class="button" onClick={() => void download(model)}>Download</button>}
@@ -88,7 +88,7 @@ function isEnded(attempt: Attempt): boolean {
 
 function Tries({ attempts, number, hrefOf }: { attempts: readonly Attempt[]; number: number; hrefOf: (attempt: number) => string }): JSX.Element | null {
   if (attempts.length < 2) return null;
-  return <Select label="Try" hideLabel value={String(number)} options={attempts.map((each) => [String(each.attempt), `try ${each.attempt} of ${attempts.length}, ${lookOf(each.status).word}`] as const)} onChange={(each) => go(hrefOf(Number(each)))} />;
+  return <Select label="Attempt" hideLabel value={String(number)} options={attempts.map((each) => [String(each.attempt), `attempt ${each.attempt} of ${attempts.length}, ${lookOf(each.status).word}`] as const)} onChange={(each) => go(hrefOf(Number(each)))} />;
 }
 
 async function download(model: LogModel): Promise<void> {

@@ -28,7 +28,7 @@ function OneTask({ run, task, index, number }: { run: string; task: string; inde
   return (
     <Page
       title={`${target(id)} of ${shortId(run)}`}
-      heading={<>{found && <State of={shown?.status ?? found.task.status} />} {target(id)} {shown && <span class="dim">try {shown.attempt} of {found.attempts.length}</span>}</>}
+      heading={<>{found && <State of={shown?.status ?? found.task.status} />} {target(id)} {shown && <span class="dim">attempt {shown.attempt} of {found.attempts.length}</span>}</>}
       crumbs={crumbs(run, found?.run.workflow)}
       command={logCommand(id, shown?.attempt, shown === found?.attempts.at(-1))}
       live

@@ -42,7 +42,7 @@ export function TaskPanel({ run, task, index, attempt, onClose }: TaskPanelProps
   const page = path("runs", run, "tasks", task, index ?? 0, shown?.attempt ?? 1);
   return (
     <Drawer
-      title={<span class="task-title">{found && <State of={shown?.status ?? found.task.status} quiet />}<span>{target(id)}</span>{shown && <span class="dim">try {shown.attempt} of {found.attempts.length}</span>}</span>}
+      title={<span class="task-title">{found && <State of={shown?.status ?? found.task.status} quiet />}<span>{target(id)}</span>{shown && <span class="dim">attempt {shown.attempt} of {found.attempts.length}</span>}</span>}
       onClose={onClose}
       actions={<a class="button plain small" href={href(page)} title="Open as a page">Open</a>}
     >
@@ -55,8 +55,8 @@ const TABS: readonly Tab[] = [
   { key: "why", label: "Why" },
   { key: "log", label: "Log" },
   { key: "data", label: "Data" },
-  { key: "tries", label: "Tries" },
-  { key: "spec", label: "Spec" },
+  { key: "tries", label: "Attempts" },
+  { key: "spec", label: "Definition" },
 ];
 
 interface TaskDetailsProps {

@@ -109,7 +109,7 @@ function FailureRow({ run, group, isCut }: { run: string; group: FailureGroup; i
         <span class="verdict-message">{group.message}</span>
       </span>
       {number > 1 && <a class="times" href={href(`${currentPath.value}${changedQuery(currentQuery.value, { state: "failed", find: first.name, view: "table" })}`)} title="Show them all in the table">× {isCut ? "at least " : ""}{grouped(number)}</a>}
-      {number === 1 && first.attempt > 1 && <span class="dim">try {first.attempt}</span>}
+      {number === 1 && first.attempt > 1 && <span class="dim">attempt {first.attempt}</span>}
       <a class="button small" href={href(path("runs", run, "tasks", first.name, first.index ?? 0, Math.max(1, first.attempt)))}>Log</a>
     </div>
   );

@@ -32,7 +32,7 @@ export function LogSearch({ run }: { run: string }): JSX.Element {
   const [text, setText] = useDraft(q);
   const search = useSearch(run, q, ignoreCase, task);
   return (
-    <div class="log-search">
+    <div class="run-search">
       <form class="page-bar" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ q: text }); if (text === q) search.again(); }}>
         <input class="search" type="search" data-filter value={text} placeholder="Text in the logs of all tasks" aria-label="Text to search for" autocomplete="off" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
         <button type="submit" class="button primary"><Icon name="search" />Search</button>
@@ -103,7 +103,7 @@ function Results({ run, q, search, ignoreCase }: { run: string; q: string; searc
           <section class="hit" key={`${log.task} ${log.index} ${log.attempt}`} aria-current={selected?.task === log.task && selected.index === log.index ? "true" : undefined}>
             <header>
               <button type="button" class="link-button" onClick={() => select({ task: log.task, index: log.index })}>{taskName(log.task, log.index)}</button>
-              <span class="dim">{log.attempt > 1 && `try ${log.attempt} · `}{count(log.total, "line")}{!log.is_complete && `, until ${bytes(log.searched)}`}</span>
+              <span class="dim">{log.attempt > 1 && `attempt ${log.attempt} · `}{count(log.total, "line")}{!log.is_complete && `, until ${bytes(log.searched)}`}</span>
               <a class="hit-all" href={logAddress(run, log, null, q)}>Open log</a>
             </header>
             <ol>

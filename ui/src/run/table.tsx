@@ -56,7 +56,7 @@ function columnsOf(tasks: RunTasks): Column<TaskRow>[] {
   return [
     { key: "name", head: "Task", width: "minmax(9rem, 3fr)", sort: byName, cell: (row) => <>{taskName(row.name, row.index)}{sizes.has(row.place) && <span class="dim"> ×{grouped(sizes.get(row.place) ?? 0)}</span>}</> },
     { key: "status", head: "State", width: "7.5rem", phone: "glyph", sort: (a, b) => (a.status < b.status ? -1 : a.status > b.status ? 1 : 0), cell: (row) => <State of={row.status} /> },
-    { key: "try", head: "Try", width: "3.5rem", align: "right", wide: true, sort: by((row) => row.attempt), cell: (row) => row.attempt || "–" },
+    { key: "try", head: "Attempt", width: "4.5rem", align: "right", wide: true, sort: by((row) => row.attempt), cell: (row) => row.attempt || "–" },
     { key: "queued", head: "Dispatched at", width: "7.5rem", align: "right", wide: true, sort: by((row) => row.queued), cell: (row) => <span class="number">{fine(row.queued)}</span> },
     { key: "wait", head: "Waited", width: "5.5rem", align: "right", wide: true, sort: by((row) => row.wait), cell: (row) => <span class="number">{fine(row.wait)}</span> },
     { key: "ran", head: "Ran", width: "5.5rem", align: "right", sort: by((row) => row.ran), cell: (row) => (isRunning && row.ran === null && row.wait !== null ? <Running since={tasks.start + (row.queued ?? 0) + row.wait} /> : <span class="number">{fine(row.ran)}</span>) },

@@ -163,7 +163,7 @@ export function Timeline({ tasks, critical, clearFilters }: TimelineProps): JSX.
   );
 }
 
-/** `load[417]: failed, waited 0.4s, ran 30.0s, try 3`. */
+/** `load[417]: failed, waited 0.4s, ran 30.0s, attempt 3`. */
 export function describe(tasks: RunTasks, place: number, elapsed: number | null): string {
   if (place === NONE) return "";
   const row = tasks.tasks.at(place);
@@ -172,7 +172,7 @@ export function describe(tasks: RunTasks, place: number, elapsed: number | null)
   if (row.wait !== null && row.wait > 0) parts.push(`waited ${fine(row.wait)}`);
   const ran = row.ran ?? runningFor(tasks.tasks, place, elapsed);
   if (ran !== null) parts.push(`${row.ran === null ? "running for" : "ran"} ${fine(ran)}`);
-  if (row.attempt > 1) parts.push(`try ${row.attempt}`);
+  if (row.attempt > 1) parts.push(`attempt ${row.attempt}`);
   return parts.join(", ");
 }
 

@@ -11,7 +11,7 @@ export function FailureView({ failure, exitCode }: { failure: Failure; exitCode?
   return (
     <section class="failure" aria-label="Failure">
       <p class="failure-message">{failure.message}</p>
-      {exitCode != null && failure.kind === "exit" && <p class="dim">{exitWords(exitCode)}</p>}
+      {exitCode != null && failure.kind === "exit" && !/exit code|killed by/.test(failure.message) && <p class="dim">{exitWords(exitCode)}</p>}
       {frames.map((frame, place) => <FrameView key={place} frame={frame} />)}
       {causesOf(failure).map((cause, place) => (
         <div key={place}>

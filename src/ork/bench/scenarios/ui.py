@@ -233,20 +233,20 @@ def hidden(browser: Browser, server: PageServer) -> dict[str, Any]:
 def tabs(browser: Browser, server: PageServer) -> dict[str, Any]:
     """How many streams several visible tabs of one browser hold, and what they ask while nothing runs."""
     first = open_page(browser, server)
-    streams: set[Any] = set()
-    requests: list[str] = []
-    first.context.on("request", lambda request: streams.add(request) if "/events" in request.url else None)
-    first.context.on("requestfinished", lambda request: streams.discard(request))
-    first.context.on("requestfailed", lambda request: streams.discard(request))
-    for _ in range(OPEN_PAGES):
-        page = first.context.new_page()
+    context, streams, requests = first.context, set[Any](), list[str]()
+    context.on("request", lambda request: streams.add(request) if "/events" in request.url else None)
+    context.on("requestfinished", lambda request: streams.discard(request))
+    context.on("requestfailed", lambda request: streams.discard(request))
+    pages = [context.new_page() for _ in range(OPEN_PAGES)]
+    for page in pages:
         page.goto(f"{server.url}/ui/runs")
         page.locator(".liveness.is-live").wait_for()
-    first.wait_for_timeout(SETTLE_SECONDS * 1000)
-    first.context.on("request", lambda request: requests.append(request.url))
-    first.wait_for_timeout(HIDDEN_SECONDS * 1000)
+    first.close()  # it held the stream since before it was watched; another takes over
+    pages[0].wait_for_timeout(SETTLE_SECONDS * 1000)
+    context.on("request", lambda request: requests.append(request.url))
+    pages[0].wait_for_timeout(HIDDEN_SECONDS * 1000)
     open_streams = len(streams)
-    first.context.close()
+    context.close()
     targets = (ResultTarget(1, at_most=True, field="streams"), ResultTarget(0, at_most=True, field="requests"))
     return one_result("ui-tabs", NO_FLOOR, targets, streams=open_streams, requests=len(requests), size=OPEN_PAGES)
 
