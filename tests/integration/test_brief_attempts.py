@@ -66,12 +66,11 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "START_TIMEOUT_SECONDS", 60.0)
 
 
-async def settled(shop: Workshop) -> int:
+async def settled(shop: Workshop) -> None:
     shop.write("tasks.py", TASKS)
     for name in ("first", "second", "third"):
         assert (await shop.run(shop.attempt(name)))["state"] == "success"
         await shop.vanished(shop.made[-1])
-    return worker_of(shop, shop.made[-1])
 
 
 def worker_of(shop: Workshop, attempt: Attempt) -> int:
@@ -95,14 +94,15 @@ async def performed(shop: Workshop, name: str, **spec: Any) -> tuple[dict[str, A
 
 @in_workshop
 async def test_what_functions_say_and_return_is_there_to_the_last_letter(shop: Workshop) -> None:
-    worker = await settled(shop)
+    await settled(shop)
     status, log = await performed(shop, "says", function="says")
     assert (status["state"], log) == ("success", b"hello\n")
     status, log = await performed(shop, "much", function="says_much")
     assert (status["state"], len(log.splitlines())) == ("success", 20_000)
     status, log = await performed(shop, "returns", function="returns_much")
     assert (len(status["output"]["inline"]), log) == (60_002, b"")
-    assert worker_of(shop, shop.made[-1]) == worker
+    # A worker that is still busy with the end of the attempt before is not waited for: another one is made.
+    assert worker_of(shop, shop.made[-1]) in {worker_of(shop, attempt) for attempt in shop.made[:-1]}
 
 
 @in_workshop
@@ -179,13 +179,15 @@ async def test_a_timeout_may_be_shorter_than_a_moment(shop: Workshop) -> None:
 
 @in_workshop
 async def test_a_worker_has_no_more_open_after_many_than_after_a_few(shop: Workshop) -> None:
-    worker = await settled(shop)
-    opened = []
-    for turn in range(3):
+    await settled(shop)
+    opened: dict[int, list[int]] = {}  # of each worker
+    turn = 0
+    while max(map(len, opened.values()), default=0) < 3:
         for name, spec in (("f", {"function": "says"}), ("c", {"argv": ["true"]}), ("d", {"argv": ["echo", "hello"]})):
             await shop.run(shop.attempt(f"{name}{turn}"), **spec)
             await shop.vanished(shop.made[-1])
         await asyncio.sleep(0.05)
-        assert worker_of(shop, shop.made[-1]) == worker
-        opened.append(len(os.listdir(Path(f"/proc/{worker}/fd"))))
-    assert opened[2] == opened[1]
+        worker, turn = worker_of(shop, shop.made[-1]), turn + 1
+        opened.setdefault(worker, []).append(len(os.listdir(Path(f"/proc/{worker}/fd"))))
+        assert turn < 20, opened
+    assert [numbers[2] - numbers[1] for numbers in opened.values() if len(numbers) == 3] == [0]

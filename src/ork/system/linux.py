@@ -194,7 +194,8 @@ def has_other_children(known: int) -> bool:
 
 
 def descendants(marker: bytes) -> list[int]:
-    """Living descendants of this process, and processes that have the marker in their environment."""
+    """Living descendants of this process, and processes that have the marker in their environment. Parents come before
+    their children: a shell whose child was ended first would go on with its next command."""
     parents: dict[int, int] = {}
     marked = []
     me = os.getpid()
@@ -205,7 +206,8 @@ def descendants(marker: bytes) -> list[int]:
         parents[int(name)] = int(fields[1])
         if int(name) != me and marker in _environment(name):
             marked.append(int(name))
-    return sorted({pid for pid in parents if _is_below(pid, me, parents)}.union(marked))
+    found = {pid for pid in parents if _is_below(pid, me, parents)}.union(marked)
+    return sorted(found, key=lambda pid: (_depth(pid, parents), pid))
 
 
 def members_of(session: int) -> list[int]:
@@ -322,6 +324,14 @@ def _is_below(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
             return True
         pid = above
     return False
+
+
+def _depth(pid: int, parents: dict[int, int]) -> int:
+    """How many processes stand above it."""
+    depth = 0
+    while depth < len(parents) and (pid := parents.get(pid, 0)):
+        depth += 1
+    return depth
 
 
 def _process_names() -> list[str]:

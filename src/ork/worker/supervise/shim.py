@@ -330,7 +330,8 @@ class Shim:
 
     def _signal_all(self, number: int, fork_server: int = 0) -> None:
         # If processes cannot be listed, signal their group.
-        for pid in set(self._descendants()) - {fork_server} or ([-self._main] if self._main else []):
+        found = [pid for pid in self._descendants() if pid != fork_server]
+        for pid in found or ([-self._main] if self._main else []):
             try:
                 os.kill(pid, number)
             except OSError:
