@@ -6,7 +6,7 @@
 #   make cloud    only the tests on servers that stand for a cloud's services
 #   make kubernetes  only the tests on a real Kubernetes API server, which is built first (a quarter of an hour, once)
 #   make ui-tests  only the pages of the web UI in a real browser
-#   make soak     what takes real time: faults on Postgres at full size, half an hour
+#   make soak     what takes real time: faults on Postgres at full size, half an hour; 10,000 kills by ork chaos, about two hours
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release
