@@ -10,7 +10,7 @@
 #   make canary   unit tests and examples with the newest and with the oldest versions of all dependencies
 #   make lock     write the lock files of the images anew
 #   make release  build sdist, wheel, SBOM and image twice, compare them, and write them to dist
-#   make soak     what takes real time: faults on Postgres at full size, half an hour
+#   make soak     what takes real time: faults on Postgres at full size, half an hour; 10,000 kills by ork chaos, about two hours
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release

@@ -219,7 +219,7 @@ def test_real_tasks_are_run_only_if_that_is_agreed_and_in_a_copy(
 
 
 def test_the_time_limit_ends_it_with_a_code_of_its_own(ork_cli: OrkCli, project: Path, place: dict[str, str]) -> None:
-    done = ork_cli("chaos", "--kills", "100000", "--timeout", "1", "--json", cwd=project, env=place)
+    done = ork_cli("chaos", "child.yaml", "--kills", "100000", "--timeout", "1", "--json", cwd=project, env=place)
     report = json.loads(done.stdout)
     assert (done.returncode, report["ok"], report["complete"]) == (124, True, False)
 

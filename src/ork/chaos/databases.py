@@ -21,9 +21,9 @@ _WRITE_SECONDS = 0.5  # how long a write is waited for
 
 
 class SandboxDatabase(Protocol):
-    """`url` is that of the store; None for the default of the project. `kills` names what `kill` does, for the report."""
+    """`url` is that of the store; None for the default of the project. `kills_schedulers`: `kill` does."""
 
-    kills: str
+    kills_schedulers: bool
     url: str | None
 
     async def open(self) -> None: ...
@@ -42,7 +42,7 @@ class SandboxDatabase(Protocol):
 class SqliteDatabase:
     """A file. Its writers are killed in the middle of a write, all of them at once."""
 
-    kills = "SQLite writers in mid-write"
+    kills_schedulers = True
     url: str | None = None
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -83,7 +83,7 @@ class SqliteDatabase:
 class OwnPostgres:
     """A server that is started for this, and killed: at once as a whole, or by one of its backends."""
 
-    kills = "Postgres servers"
+    kills_schedulers = False
     url: str | None = None
 
     def __init__(self, sandbox: Sandbox, dice: Random) -> None:
@@ -129,7 +129,7 @@ class OwnPostgres:
 class NewDatabase:
     """A new database on a server that was named. The server is not ours: only the sessions of this database are cut."""
 
-    kills = "Postgres connections"
+    kills_schedulers = False
 
     def __init__(self, server: str) -> None:
         from ork.app.temporary_database import TemporaryDatabase

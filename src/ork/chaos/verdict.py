@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from ork.app.executors import CONTAINER
 from ork.chaos.ledger import LedgerEntry
 from ork.model.run import Run
 from ork.model.task import Attempt, AttemptStatus
@@ -33,13 +34,15 @@ class Breach(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """One kill. `attempts` are those that it affected; `several`: and others that were active at that time."""
+    """One kill. `attempts` are those that it affected; `several`: and others that were active at that time; `of_scheduler`: a
+    scheduler died, and with it the launches that it had begun."""
 
     kind: str
     what: str
     at: datetime
     attempts: frozenset[str] = frozenset()
     several: bool = False
+    of_scheduler: bool = False
 
 
 class ChaosHistory(NamedTuple):
@@ -94,7 +97,9 @@ def _attempts(history: ChaosHistory) -> Iterator[Breach]:
     ended = {entry.attempt for entry in history.entries if entry.what == "end"}
     failed = {entry.attempt for entry in history.entries if entry.what == "failed"}
     hit = {attempt for kill in history.kills for attempt in kill.attempts}
+    started = {entry.attempt for entry in history.entries if entry.what == "start"}
     vague = [kill.at for kill in history.kills if kill.several]
+    launches = [kill.at for kill in history.kills if kill.of_scheduler]
     successes: Counter[str] = Counter()
     for attempt in history.attempts:
         name, status = str(attempt.key), attempt.status
@@ -106,6 +111,8 @@ def _attempts(history: ChaosHistory) -> Iterator[Breach]:
         elif _needs_cause(status, history.is_real) and not (name in hit or _was_active(attempt, vague)):
             if name in ended:
                 yield Breach(Harm.LOST, name, f"its work was done and nothing killed it, and Ork says {_why(attempt)}")
+            elif name not in started and _is_lost_launch(attempt, launches):
+                continue
             elif name not in failed and (is_recorded or status is AttemptStatus.LOST):
                 yield Breach(Harm.LOST, name, f"nothing killed it, and Ork says {_why(attempt)}")
     for task, number in successes.items():
@@ -118,6 +125,12 @@ def _needs_cause(status: AttemptStatus, is_real: bool) -> bool:
     if status is AttemptStatus.TIMED_OUT:
         return not is_real
     return status in (AttemptStatus.LOST, AttemptStatus.FAILED)
+
+
+def _is_lost_launch(attempt: Attempt, times: Sequence[datetime]) -> bool:
+    """Whether a container's attempt may have died with the scheduler that was starting it. For a container the scheduler wins the
+    gate. If it is killed between that and the start, nobody may start the container any more, and the attempt is lost."""
+    return attempt.executor == CONTAINER and attempt.status is AttemptStatus.LOST and _was_active(attempt, times)
 
 
 def _was_active(attempt: Attempt, times: Sequence[datetime]) -> bool:

@@ -60,11 +60,11 @@ class Killer:
         at = datetime.now(UTC)
         self._sandbox.kill_scheduler(victim)
         self._sandbox.start_scheduler()
-        return Kill(SCHEDULER, f"scheduler {victim.pid}", at)
+        return Kill(SCHEDULER, f"scheduler {victim.pid}", at, of_scheduler=True)
 
     async def _kill_database(self) -> Kill:
         at = datetime.now(UTC)
-        return Kill(DATABASE, await self._database.kill(), at)
+        return Kill(DATABASE, await self._database.kill(), at, of_scheduler=self._database.kills_schedulers)
 
     async def _kill_process(self, kind: str) -> Kill | None:
         candidates = [process for process in self._sandbox.others() if self._kind(process) == kind]

@@ -22,10 +22,10 @@ def run(id: str = "r1", status: RunStatus = RunStatus.SUCCESS, **fields: Any) ->
     return Run(RunId(id), "etl", VersionId("v"), status, Trigger.MANUAL, {}, NOW, **fields)
 
 
-def attempt(number: int, status: AttemptStatus) -> Attempt:
+def attempt(number: int, status: AttemptStatus, executor: str = "python") -> Attempt:
     key = AttemptKey(RunId("r1"), TaskKey("load"), number)
     end = NOW + timedelta(seconds=10)
-    return Attempt(key, status, "python", f"name{number}", "hash", NOW, finished_at=end)
+    return Attempt(key, status, executor, f"name{number}", "hash", NOW, finished_at=end)
 
 
 def entries(*lines: str) -> list[LedgerEntry]:
@@ -36,6 +36,7 @@ def kill(*attempts: str, several: bool = False, after: float = 1) -> Kill:
     return Kill("worker", "process 7", NOW + timedelta(seconds=after), frozenset(attempts), several)
 
 
+SCHEDULER = Kill("scheduler", "scheduler 7", NOW + timedelta(seconds=1), of_scheduler=True)
 SUCCESS, LOST, FAILED = AttemptStatus.SUCCESS, AttemptStatus.LOST, AttemptStatus.FAILED
 WORKED = entries(f"start {ONE}", f"end {ONE}")
 
@@ -65,6 +66,11 @@ HELD = {
         "attempts": [attempt(1, LOST)],
         "entries": entries(f"start {ONE}"),
         "kills": [kill(several=True)],
+    },
+    "its scheduler was killed between the gate and the start of its container": {
+        "attempts": [attempt(1, LOST, "container"), attempt(2, SUCCESS, "container")],
+        "entries": entries(f"start {TWO}", f"end {TWO}"),
+        "kills": [SCHEDULER],
     },
     "it failed by itself": {
         "runs": [run(status=RunStatus.FAILED)],
@@ -101,6 +107,13 @@ BROKEN = {
     "lost long before the kill": (
         Harm.LOST,
         {"attempts": [attempt(1, LOST)], "entries": entries(f"start {ONE}"), "kills": [kill(several=True, after=11)]},
+    ),
+    "a container at work is lost with a scheduler": (
+        Harm.LOST,
+        {"attempts": [attempt(1, LOST, "container")], "entries": entries(f"start {ONE}"), "kills": [SCHEDULER]},
+    ),
+    "a process is lost with a scheduler": (
+        Harm.LOST, {"attempts": [attempt(1, LOST)], "entries": [], "kills": [SCHEDULER]},
     ),
     "a result is thrown away": (Harm.LOST, {"attempts": [attempt(1, FAILED)]}),
     "a stand-in timed out": (
