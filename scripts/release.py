@@ -77,7 +77,8 @@ def build_tools(folder: Path) -> Path:
 
 
 def build_packages(python: Path, folder: Path, environ: dict[str, str]) -> None:
-    subprocess.run([python, "-m", "hatchling", "-q", "build", "-d", folder], cwd=TREE, env=environ, check=True)
+    command = [python, "-m", "hatchling", "build", "-d", folder]
+    subprocess.run(command, cwd=TREE, env=environ, check=True, stdout=subprocess.DEVNULL)
 
 
 def build_sbom(folder: Path, environ: dict[str, str]) -> None:
