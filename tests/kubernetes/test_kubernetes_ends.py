@@ -164,6 +164,8 @@ async def end_all(ends: Ends) -> None:
     await ends.ended("held", "stopped", "its pod was deleted")  # although its object stays
     while await ends.executor.find([ends.orders["held"].attempt]) != [Presence.GONE]:
         await asyncio.sleep(0.1)
+    # The Job controller has taken its own finalizer off: without it, it would not count the pod and start another one.
+    await ends.until(lambda: ends.cluster.request("GET", ends.path(f"pods/{held}"))["metadata"]["finalizers"] == [HOLD])
     patch = "application/merge-patch+json"
     await ends.ask("PATCH", f"pods/{held}", {"metadata": {"finalizers": None}}, patch)
     await ends.ended("hungry", "failed", "out of memory, more than 32Mi: exit code 137")
@@ -212,8 +214,8 @@ async def lose_the_node(ends: Ends) -> None:
 
 
 async def vanish_while_nobody_looks(ends: Ends) -> None:
-    """The scheduler is away, and somebody deletes the pod by force."""
-    await ends.start("vanished", "exec sleep 600")
+    """The scheduler is away, and somebody deletes the pod by force. Nothing in it writes a status."""
+    await ends.plain("vanished", "exec sleep 600")
     await ends.begun("vanished")
     pod = await ends.pod("vanished")
     ends.executor.release([order.attempt for task, order in ends.orders.items() if task != "vanished"])
@@ -223,4 +225,5 @@ async def vanish_while_nobody_looks(ends: Ends) -> None:
     ends.executor = ends.another()
     vanished = ends.orders["vanished"].attempt
     await ends.executor.watch([vanished], heard)
-    await ends.until(lambda: (ends.shop.status(vanished) or {}).get("failure"))
+    await ends.until(lambda: (ends.shop.status(vanished) or {}).get("state") in ENDS)
+    assert (ends.shop.status(vanished) or {})["failure"]["message"] == "Kubernetes: its pod was deleted"
