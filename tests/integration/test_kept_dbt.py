@@ -208,19 +208,37 @@ def test_a_timeout_ends_only_its_model_and_dbt_is_interrupted(shop: Shop) -> Non
 
 def test_a_cancelled_run_leaves_no_dbt(shop: Shop, plain_environment: dict[str, str]) -> None:
     shop.models(a="fine", b="sleep < a")
-    run = subprocess.Popen(
-        [sys.executable, "-m", "ork", "run", "w.yaml"],
-        cwd=shop.folder,
-        env=plain_environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    run = started(shop, plain_environment)
     wait_until(lambda: "b" in shop.built())
     run.send_signal(signal.SIGINT)
     assert run.wait(60) != 0
     wait_until(shop.are_gone)
     assert shop.noted("interrupted") == ["b"]
+
+
+def test_a_killed_worker_takes_its_dbt_with_it_and_the_model_is_retried(
+    shop: Shop, plain_environment: dict[str, str]
+) -> None:
+    shop.models(", pool: one, retries: 1", a="fine", b="sleep-once < a")
+    run = started(shop, plain_environment)
+    wait_until(lambda: "b" in shop.built())
+    first, (server,) = [line.split()[1] for line in shop.noted("build")], shop.noted("start")
+    worker = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(worker), signal.SIGKILL)
+    wait_until(lambda: not any(map(_is_alive, (*first, server))))
+    assert run.wait(60) == 0
+    assert shop.built() == ["a", "b", "b"]
+
+
+def started(shop: Shop, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "ork", "run", "w.yaml"],
+        cwd=shop.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def test_a_killed_dbt_is_replaced_and_its_model_is_retried(shop: Shop) -> None:

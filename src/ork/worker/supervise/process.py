@@ -258,5 +258,5 @@ def is_confined(spec: dict[str, Any]) -> bool:
 
 
 def is_dbt(spec: dict[str, Any]) -> bool:
-    """Whether the attempt is a dbt command that a dbt may perform that stays."""
+    """Whether the attempt is a dbt command, which a kept dbt may perform."""
     return spec["kind"] == "command" and spec["argv"][:1] == ["dbt"] and not is_confined(spec)
