@@ -80,7 +80,11 @@ def test_keys_lead_from_view_to_view_and_to_each_failure(server: UiServer, page:
     page.keyboard.press("2")
     page.get_by_role("tree").wait_for()
     page.keyboard.press("4")
-    page.get_by_role("search").wait_for()
+    page.locator("input[type=search]:focus").wait_for()  # one can type at once
+    page.keyboard.type("503 after")
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+    page.keyboard.press("Escape")  # keys are shortcuts again
     page.keyboard.press("1")
     drawn(page, ".timeline-canvas")
 

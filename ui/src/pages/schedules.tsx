@@ -185,13 +185,13 @@ const COLUMNS: readonly Column<Entry>[] = [
   { key: "zone", head: "Zone", width: "9rem", wide: true, cell: (each) => <span class="dim">{each.workflow.timezone}</span> },
   { key: "utc", head: "UTC", width: "10rem", wide: true, cell: (each) => <span class="number dim">{utc(each.time.time).slice(0, 16)}</span> },
   { key: "ago", head: "When", width: "6rem", wide: true, align: "right", cell: (each) => <Ago at={each.time.time} /> },
-  { key: "state", head: "State", width: "minmax(6rem, 1fr)", cell: (each) => <EntryState of={each} /> },
+  { key: "state", head: "State", width: "minmax(6rem, 1fr)", phone: "glyph", cell: (each) => <EntryState of={each} /> },
   { key: "action", head: "Action", width: "6rem", wide: true, align: "right", cell: (each) => (each.time.state === "missed" ? <RunNow of={each} /> : null) },
 ];
 
 function EntryState({ of }: { of: Entry }): JSX.Element {
   const { kind, word } = lookAt(stateOf(of.time));
-  const text = <span class="state"><Glyph kind={kind} /><span>{word}</span></span>;
+  const text = <span class="state"><Glyph kind={kind} /><span class="state-word">{word}</span></span>;
   return of.time.run ? <a href={href(path("runs", of.time.run.id))}>{text}</a> : text;
 }
 

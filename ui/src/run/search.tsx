@@ -1,7 +1,7 @@
 /** Which of the instances printed this? */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { LogWithHits, RunLogSearch } from "../api.d.ts";
 import { asProblem, isAbort, type Problem } from "../data/problem.ts";
 import { source } from "../data/session.ts";
@@ -31,10 +31,12 @@ export function LogSearch({ run }: { run: string }): JSX.Element {
   const task = query.get("in");
   const [text, setText] = useDraft(q);
   const search = useSearch(run, q, ignoreCase, task);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => { if (q === "") field.current?.focus(); }, []);
   return (
     <div class="run-search">
       <form class="page-bar" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ q: text }); if (text === q) search.again(); }}>
-        <input class="search" type="search" data-filter value={text} placeholder="Text in the logs of all tasks" aria-label="Text to search for" autocomplete="off" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
+        <input ref={field} class="search" type="search" data-filter value={text} placeholder="Text in the logs of all tasks" aria-label="Text to search for" autocomplete="off" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") event.currentTarget.blur(); }} />
         <button type="submit" class="button primary"><Icon name="search" />Search</button>
         <Checkbox label="Ignore case" checked={ignoreCase} onChange={(isOn) => setQuery({ case: isOn ? "ignore" : null })} />
         {task !== null && <button type="button" class="button small" onClick={() => setQuery({ in: null })}>only {task} <Icon name="close" /></button>}

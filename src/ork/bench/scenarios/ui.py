@@ -227,7 +227,8 @@ def hidden(browser: Browser, server: PageServer) -> dict[str, Any]:
         ResultTarget(0, at_most=True, field="requests"),
         ResultTarget(0, at_most=True, field="connections"),
     )
-    return one_result("ui-hidden", NO_FLOOR, targets, requests=len(requests), connections=connections)
+    found = {"requests": len(requests), "connections": connections, "note": " ".join(requests[:3])}
+    return one_result("ui-hidden", NO_FLOOR, targets, **found)
 
 
 def tabs(browser: Browser, server: PageServer) -> dict[str, Any]:
@@ -242,13 +243,15 @@ def tabs(browser: Browser, server: PageServer) -> dict[str, Any]:
         page.goto(f"{server.url}/ui/runs")
         page.locator(".liveness.is-live").wait_for()
     first.close()  # it held the stream since before it was watched; another takes over
+    while not streams:
+        pages[0].wait_for_timeout(100)
     pages[0].wait_for_timeout(SETTLE_SECONDS * 1000)
     context.on("request", lambda request: requests.append(request.url))
     pages[0].wait_for_timeout(HIDDEN_SECONDS * 1000)
-    open_streams = len(streams)
-    context.close()
+    found = {"streams": len(streams), "requests": len(requests), "note": " ".join(requests[:3])}
+    context.close()  # the stream passes from tab to tab while they close
     targets = (ResultTarget(1, at_most=True, field="streams"), ResultTarget(0, at_most=True, field="requests"))
-    return one_result("ui-tabs", NO_FLOOR, targets, streams=open_streams, requests=len(requests), size=OPEN_PAGES)
+    return one_result("ui-tabs", NO_FLOOR, targets, size=OPEN_PAGES, **found)
 
 
 def five_pages(browser: Browser, scale: Scale, ground: Ground) -> dict[str, Any]:
