@@ -21,6 +21,7 @@ from ork.chaos.sandbox import Sandbox
 from ork.chaos.setting import Setting
 from ork.chaos.verdict import Harm
 from ork.compile.content import make_version
+from ork.errors import OrkError
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec
 from ork.settings import load_settings
 from tests.conftest import OrkCli
@@ -179,6 +180,18 @@ def test_without_the_start_gate_the_same_kills_show_doubled_work(tmp_path: Path)
         sandbox.keep = False
     print(report.harms)
     assert report.harms[Harm.DOUBLED] > 0
+
+
+def test_schedulers_that_do_not_start_end_the_trial(tmp_path: Path) -> None:
+    version = make_version(
+        CompiledWorkflow("flow", (TaskSpec("a", "process", Command((Const("true"),))),)), str(tmp_path)
+    )
+    with Sandbox() as sandbox:
+        sandbox.command = (sys.executable, "-c", "raise SystemExit('no such module')")
+        setting = Setting(load_settings(folder=str(tmp_path)), (version,), frozenset({"flow"}), 30, 1, "sqlite")
+        with pytest.raises(OrkError, match="end by themselves: no such module"):
+            run_in(sandbox, Conductor(setting, sandbox, lambda *_: None, None))
+        sandbox.keep = False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -1,7 +1,6 @@
-"""An `ork` that starts every adopted attempt a second time: `without_guard.py gate|open COMMAND…` or `… open-below PARENT COMMAND…`.
+"""An `ork` that starts every adopted attempt a second time: `without_guard.py gate|open COMMAND…`.
 
-With "gate" the start gate alone keeps user code from running twice; with "open" its workers ignore the gate. "open-below" is the
-same for `ork chaos`: it ends with the process PARENT.
+With "gate" the start gate alone keeps user code from running twice; with "open" its workers ignore the gate.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 from ork.executors import local, local_worker
 from ork.scheduler import observe
-from ork.worker.system.processes import die_with_parent
 
 WORKER = """\
 import os, sys
@@ -46,8 +44,6 @@ def main() -> None:
 
     observe.Observer.look = look_and_start_again  # type: ignore[method-assign]
     local.LocalExecutor._start_one = start_in_any_case  # type: ignore[assignment, method-assign]
-    if mode == "open-below":
-        die_with_parent(int(sys.argv.pop(2)))
     if mode != "gate":
         worker = os.path.join(folder, "worker.py")
         with open(worker, "w") as file:

@@ -21,7 +21,7 @@ from ork.chaos.sandbox import Sandbox
 from ork.chaos.setting import Setting, prepare
 from ork.chaos.verdict import Breach, ChaosHistory, Harm, Kill, breaches
 from ork.chaos.victims import Killer
-from ork.errors import StoreUnavailableError
+from ork.errors import OrkError, StoreUnavailableError
 from ork.model.run import NewRun, Run
 from ork.model.task import Attempt
 from ork.model.workflow import Version
@@ -34,6 +34,7 @@ from ork.status.schedules import deploy
 T = TypeVar("T")
 Progress = Callable[[int, int, int], None]  # kills, runs, unfinished runs
 
+_MOST_CRASHES = 10  # and one more for each kill: then schedulers cannot work here
 _SCHEDULERS = 2
 _PAUSE = (0.0, 0.25)  # between two kills, in seconds
 _UNAVAILABLE_SECONDS = 120.0
@@ -127,6 +128,11 @@ class Conductor:
         """A scheduler that has ended by itself is replaced, as a service manager would do, and reported."""
         for scheduler in [each for each in self._sandbox.schedulers if each.poll() is not None]:
             self._crashes += 1
+            if self._crashes > _MOST_CRASHES + len(self._kills):
+                self._sandbox.keep = True
+                said = self._sandbox.log.read_text(errors="replace").strip().splitlines()[-1:]
+                text = f"The schedulers of the sandbox end by themselves: {' '.join(said)}"
+                raise OrkError(text, hint=f"see {self._sandbox.log}")
             self._sandbox.schedulers.remove(scheduler)
             self._sandbox.start_scheduler()
 
