@@ -66,7 +66,7 @@ def statuses(run: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_models_are_tasks_in_dbts_own_order_and_share_one_dbt(library: Library) -> None:
+def test_models_are_tasks_in_dbts_own_order_and_share_one_dbt(library: Library, tmp_path: Path) -> None:
     run = library.run()
     assert set(statuses(run).values()) == {"success"}, run
     tasks = {task["name"]: task for task in run["tasks"]}
@@ -78,6 +78,7 @@ def test_models_are_tasks_in_dbts_own_order_and_share_one_dbt(library: Library) 
     assert "PASS unique_stg_loans_loan_id" in log
     assert "Done. PASS=3" in log, "a model with its two tests, and nothing else"
     assert "starts anew" not in library.log()
+    check_template(library, tmp_path)
     # A model that breaks its test fails with it, and what depends on it is skipped.
     (library.folder / "library/models/staging/stg_books.sql").write_text(
         "select 10 as book_id, title, pages from {{ ref('raw_books') }}"
@@ -87,6 +88,19 @@ def test_models_are_tasks_in_dbts_own_order_and_share_one_dbt(library: Library) 
     assert {name for name, status in after.items() if status == "skipped"} >= {"loans", "members", "report"}
     assert [after[name] for name in ("stg_members", "stg_loans")] == ["success", "success"]
     assert "FAIL 1 unique_stg_books_book_id" in library.log("stg_books")
+
+
+def check_template(library: Library, folder: Path) -> None:
+    """The project of `ork init --template dbt` runs, with the dbt that is installed already."""
+    assert library.ork("init", "--template", "dbt", "new", cwd=folder).returncode == 0
+    (folder / "new/.ork").mkdir(exist_ok=True)
+    (folder / "new/.ork/environments").symlink_to(library.folder / ".ork/environments")
+    done = library.ork("run", "--json", cwd=folder / "new", timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    outputs = {task["name"]: task["output"] for task in json.loads(done.stdout)["tasks"]}
+    assert {"raw_orders", "stg_orders", "customers"} < set(outputs)
+    assert outputs["report"] == {"customers": 2, "path": "out/customers.md"}
+    assert len([*library.folder.glob(".ork/environments/*/bin/dbt")]) == 1, "it has the example's environment"
 
 
 @pytest.mark.soak

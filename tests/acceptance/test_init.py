@@ -21,7 +21,7 @@ SCHEMA_LINE = "# yaml-language-server: $schema=.ork/workflow.schema.json\n"
 def create(ork_cli: OrkCli, folder: Path, template: str) -> Path:
     made = ork_cli("init", "--template", template, "new", cwd=folder)
     assert made.returncode == 0, made.stderr
-    assert made.stdout.endswith("ork run   (in new/)\n" if template == "dbt" else "   (in new/)\n")
+    assert made.stdout.endswith("   (in new/)\n")
     return folder / "new"
 
 
@@ -63,14 +63,6 @@ def test_ml_publishes_only_a_good_model(tmp_path: Path, ork_cli: OrkCli) -> None
     done = ork_cli("run", "--json", "-p", "penalties=[2.0]", cwd=folder)
     states = {task["name"]: task["status"] for task in json.loads(done.stdout)["tasks"]}
     assert (done.returncode, states["choose"], states["publish"]) == (0, "success", "skipped")
-
-
-def test_dbt_runs_its_models_as_tasks(tmp_path: Path, ork_cli: OrkCli, dbt_environment: Path) -> None:
-    folder = create(ork_cli, tmp_path, "dbt")
-    (folder / ".venv").symlink_to(dbt_environment)
-    outputs = run_all(ork_cli, folder)
-    assert {"raw_orders", "stg_orders", "customers"} < set(outputs)
-    assert outputs["report"] == {"customers": 2, "path": "out/customers.md"}
 
 
 def test_a_template_is_written_as_a_whole_or_not_at_all(tmp_path: Path, ork_cli: OrkCli) -> None:

@@ -38,12 +38,11 @@ TEMPLATES: dict[str, Template] = {
         {
             "workflow.yaml": "the models of warehouse/, and a report",
             "ork.yaml": "one writer at a time",
-            "requirements.txt": "dbt with DuckDB",
             "report.py": _FUNCTIONS,
             "test_report.py": "a test of the function; dbt tests its models",
             "warehouse/": "the dbt project: a seed, two models, their tests",
         },
-        ("python3 -m venv .venv && .venv/bin/pip install -r requirements.txt", "ork run"),
+        ("ork run", "ork output @last report"),
     ),
     "ml": Template(
         {

@@ -29,7 +29,8 @@ export default function SignIn(): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
-    if (token === "") (link.current ?? form.current?.querySelector("input"))?.focus();
+    // Not away from a field in which somebody types already: the provider may be known late.
+    if (document.activeElement === document.body || document.activeElement === null) (link.current ?? form.current?.querySelector("input"))?.focus();
   }, [provider]);
   return (
     <section class="sign-in">
