@@ -134,7 +134,10 @@ class RequestGuard:
                     return
                 await self.app(scope, receive, sent)
         except TokenEnded:
-            await sent.finish()
+            if sent.has_started:
+                await sent.finish()
+            else:
+                await problem(401, problems.UNAUTHENTICATED, "the token has ended")(scope, receive, send)
 
     def _check_head(self, scope: Scope, headers: Headers, *, is_page: bool) -> Response | None:
         if _head_size(scope) > HEAD_LIMIT:
@@ -177,9 +180,11 @@ class _TrackedSend:
 
     def __init__(self, send: Send) -> None:
         self._send = send
+        self.has_started = False
         self._is_incomplete = False
 
     async def __call__(self, message: Message) -> None:
+        self.has_started = True
         self._is_incomplete = message["type"] == "http.response.start" or message.get("more_body", False)
         await self._send(message)
 

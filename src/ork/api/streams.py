@@ -68,10 +68,11 @@ class Streams:
     async def _watch_tokens(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
+            asked = frozenset(self._open.values())  # streams that are opened during the query are not in it
             try:
-                live = await self._tokens.live_tokens(frozenset(self._open.values()), datetime.now(UTC))
+                live = await self._tokens.live_tokens(asked, datetime.now(UTC))
             except StoreError:
                 continue  # the tokens cannot be checked now; new requests are rejected meanwhile
             for limit, digest in self._open.items():
-                if digest not in live and not limit.expired():
+                if digest in asked - live and not limit.expired():
                     limit.reschedule(asyncio.get_running_loop().time())
